@@ -48,10 +48,13 @@ function(holdfast_precompile target name)
   endif()
 endfunction()
 
-# Where nobody builds again: the sources of TARGET as few pieces of so many each, which takes half the time. Each is still
-# a source by itself; tests/layers refuses names that two of them share, tests/install/first_build_test.sh compiles the pieces.
+# HOLDFAST_PIECES, for who does not build again: the sources of TARGET as few pieces of so many each, which takes half the
+# time. Each is still a source by itself; tests/layers refuses names that two of them share.
+if(NOT DEFINED HOLDFAST_PIECES AND HOLDFAST_PRECOMPILE AND NOT HOLDFAST_SANITIZE AND NOT HOLDFAST_TESTS)
+  set(HOLDFAST_PIECES ON)
+endif()
 function(holdfast_in_few_pieces target sources)
-  if(HOLDFAST_PRECOMPILE AND NOT HOLDFAST_SANITIZE AND NOT HOLDFAST_TESTS)
+  if(HOLDFAST_PIECES)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})
   endif()
 endfunction()

@@ -132,9 +132,10 @@ configure() {
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
   # ccache helps who builds again and again, with tests. CI builds once, and so does ./run tour without tests: they are
-  # faster by precompiled headers, of which ccache keeps nothing.
+  # faster by precompiled headers, of which ccache keeps nothing, and by sources in few pieces.
   case "$options ${CI:-}" in
-    *HOLDFAST_TESTS=OFF* | *true) launcher= ;;
+    *HOLDFAST_TESTS=OFF*) launcher= ;;
+    *true) launcher= && set -- -DHOLDFAST_PIECES=ON "$@" ;;
     *) launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-$(command -v ccache || true)} ;;
   esac
   logged "configure-$preset" cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "$@"

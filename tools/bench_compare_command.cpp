@@ -15,9 +15,9 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kName = "holdfast bench compare";
+constexpr const char* kCompareName = "holdfast bench compare";
 
-struct Arguments {
+struct CompareArguments {
   std::string before, after, threshold;
   bench::CompareOptions options;
   bool json = false;
@@ -33,33 +33,33 @@ double parsed_threshold(const std::string& text) {
   return rest == "%" ? number / 100 : number;
 }
 
-int print(const bench::Comparison& comparison, const Arguments& arguments) {
+int print(const bench::Comparison& comparison, const CompareArguments& arguments) {
   out("{}", arguments.json ? bench::to_json(comparison, arguments.options)
                            : bench::table(comparison, arguments.options));
   if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
   return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
 }
 
-int compare(Arguments& arguments) {
+int compare(CompareArguments& arguments) {
   // One result against itself: what lies within 3 % is what `bench run --aa` calls the same.
   const bool alone = arguments.after.empty();
   if (arguments.threshold.empty()) arguments.threshold = alone ? "3%" : "5%";
   arguments.options.threshold = parsed_threshold(arguments.threshold);
   if (const auto status = arguments.options.validate(); !status) {
-    complain(kName, status.error().detail);
+    complain(kCompareName, status.error().detail);
     return kExitBadRequest;
   }
   int exit_code = kExitDone;
-  const auto before = read_result(kName, arguments.before, exit_code);
+  const auto before = read_result(kCompareName, arguments.before, exit_code);
   if (before && alone) {
     const auto twice = bench::split_again(*before);
     if (!twice) {
-      complain(kName, arguments.before + ": " + twice.error().detail);
+      complain(kCompareName, arguments.before + ": " + twice.error().detail);
       return kExitBadRequest;
     }
     return print(bench::compare(twice->first, twice->second, arguments.options), arguments);
   }
-  const auto after = read_result(kName, arguments.after, exit_code);
+  const auto after = read_result(kCompareName, arguments.after, exit_code);
   if (!before || !after) return exit_code;
   const auto comparison = bench::compare(*before, *after, arguments.options);
   if (comparison.rows.empty()) {
@@ -67,9 +67,9 @@ int compare(Arguments& arguments) {
       return identities.empty() ? fmt::format("{} has no rows", whose)
                                 : fmt::format("{} has '{}'", whose, identities.front());
     };
-    complain(kName, fmt::format("no measurement is in both results: {}, {}",
-                                example("BEFORE", comparison.only_before),
-                                example("AFTER", comparison.only_after)));
+    complain(kCompareName, fmt::format("no measurement is in both results: {}, {}",
+                                       example("BEFORE", comparison.only_before),
+                                       example("AFTER", comparison.only_after)));
     return kExitBadRequest;
   }
   return print(comparison, arguments);
@@ -78,7 +78,7 @@ int compare(Arguments& arguments) {
 }  // namespace
 
 void add_bench_compare_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompareArguments>();
   CLI::App& app = *bench.add_subcommand("compare", "Two results: what changed, and is it chance?");
   app.add_option("BEFORE", arguments->before, "A result document")->required();
   app.add_option("AFTER", arguments->after,

@@ -15,9 +15,9 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kName = "holdfast bench convert";
+constexpr const char* kConvertName = "holdfast bench convert";
 
-struct Arguments {
+struct ConvertArguments {
   std::string from, out = "-", to, subject;
 };
 
@@ -27,16 +27,16 @@ std::string format_of(const std::string& out, bool from_perma_bench) {
   return from_perma_bench ? "holdfast" : "perma-bench";
 }
 
-int convert(const Arguments& arguments) {
+int convert(const ConvertArguments& arguments) {
   const auto text = bench::read_file(arguments.from, bench::kResultBytesMax);
   if (!text) {
-    complain(kName, text.error().detail);
+    complain(kConvertName, text.error().detail);
     return kExitBadRequest;
   }
   const bool perma_bench = bench::looks_like_perma_bench(*text);
   const auto document = perma_bench ? bench::from_perma_bench(*text) : bench::from_json(*text);
   if (!document) {
-    complain(kName, arguments.from + ": " + document.error().detail);
+    complain(kConvertName, arguments.from + ": " + document.error().detail);
     return kExitBadRequest;
   }
   std::string to = arguments.to;
@@ -49,11 +49,11 @@ int convert(const Arguments& arguments) {
   } else {
     auto out = bench::to_perma_bench(*document, arguments.subject);
     for (const auto& warning : out.warnings)
-      complain(kName, "note: " + warning);
+      complain(kConvertName, "note: " + warning);
     converted = std::move(out.text);
   }
   if (const auto status = bench::write_file(converted, arguments.out); !status) {
-    complain(kName, status.error().detail);
+    complain(kConvertName, status.error().detail);
     return kExitFailed;
   }
   return kExitDone;
@@ -62,7 +62,7 @@ int convert(const Arguments& arguments) {
 }  // namespace
 
 void add_bench_convert_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ConvertArguments>();
   CLI::App& app = *bench.add_subcommand("convert", "CSV, and the JSON of PerMA-Bench in and out");
   app.add_option("RESULT", arguments->from, "A result document, or a JSON file of PerMA-Bench")
       ->required();

@@ -11,25 +11,25 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kName = "holdfast bench price";
+constexpr const char* kPriceName = "holdfast bench price";
 
-struct Arguments {
+struct PriceArguments {
   std::string prices;
   std::vector<std::string> results;
   bool csv = false, json = false;
 };
 
-int price(const Arguments& arguments) {
+int price(const PriceArguments& arguments) {
   const auto table = read_price_table(arguments.prices, arguments.results);
   if (!table) {
-    complain(kName, table.error().detail);
+    complain(kPriceName, table.error().detail);
     return kExitBadRequest;
   }
   out("{}", arguments.csv    ? bench::to_csv(*table)
             : arguments.json ? bench::to_json(*table)
                              : bench::to_text(*table));
   for (const auto& missing : table->missing)
-    complain(kName, "note: " + missing);
+    complain(kPriceName, "note: " + missing);
   return kExitDone;
 }
 
@@ -62,7 +62,7 @@ Result<bench::PriceTable> read_price_table(const std::string& prices_path,
 }
 
 void add_bench_price_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PriceArguments>();
   CLI::App& app = *bench.add_subcommand("price", "What performance costs, from a file of prices");
   app.add_option("PRICES", arguments->prices, "YAML: prices per DIMM or per month")->required();
   app.add_option("SYSTEM=RESULT", arguments->results,

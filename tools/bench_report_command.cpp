@@ -21,9 +21,9 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kName = "holdfast bench report";
+constexpr const char* kReportName = "holdfast bench report";
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> results;
   std::string out, title, prices;
   std::vector<std::string> systems;
@@ -40,12 +40,12 @@ std::vector<std::string> labels(const std::vector<std::string>& paths) {
   return unique ? names : paths;
 }
 
-int report(const Arguments& arguments) {
+int report(const ReportArguments& arguments) {
   std::vector<bench::report::NamedDocument> results;
   const auto names = labels(arguments.results);
   for (std::size_t i = 0; i < arguments.results.size(); ++i) {
     int exit_code = kExitDone;
-    auto document = read_result(kName, arguments.results[i], exit_code);
+    auto document = read_result(kReportName, arguments.results[i], exit_code);
     if (!document) return exit_code;
     results.push_back({names[i], std::move(document).value()});
   }
@@ -54,18 +54,18 @@ int report(const Arguments& arguments) {
   if (!arguments.prices.empty()) {
     auto table = read_price_table(arguments.prices, arguments.systems);
     if (!table) {
-      complain(kName, table.error().detail);
+      complain(kReportName, table.error().detail);
       return kExitBadRequest;
     }
     options.prices = std::move(table).value();
   }
   const auto html = bench::report::to_html(results, options);
   if (!html) {
-    complain(kName, html.error().message());
+    complain(kReportName, html.error().message());
     return kExitFailed;
   }
   if (const auto status = bench::write_file(*html, arguments.out); !status) {
-    complain(kName, status.error().detail);
+    complain(kReportName, status.error().detail);
     return kExitFailed;
   }
   std::size_t rows = 0, invalid = 0;
@@ -86,7 +86,7 @@ int report(const Arguments& arguments) {
 }  // namespace
 
 void add_bench_report_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ReportArguments>();
   CLI::App& app = *bench.add_subcommand("report", "One HTML file with charts that opens offline");
   app.add_option("RESULT", arguments->results,
                  "Result documents; with two of them, their comparison, too")

@@ -21,9 +21,9 @@ namespace {
 
 namespace mem = holdfast::bench::memory;
 
-constexpr const char* kName = "holdfast bench run";
+constexpr const char* kRunName = "holdfast bench run";
 
-struct Arguments {
+struct RunArguments {
   mem::RunOptions options;
   std::vector<std::string> regions;
   std::string json, scale, budget, numa, directory;
@@ -31,7 +31,7 @@ struct Arguments {
 };
 
 int refuse(const std::string& message) {
-  complain(kName, message);
+  complain(kRunName, message);
   return kExitBadRequest;
 }
 
@@ -52,7 +52,7 @@ double seconds_of(std::string_view text) {
 }
 
 // What the texts of the options mean; empty, or what is wrong.
-std::string complete(Arguments& arguments) {
+std::string complete(RunArguments& arguments) {
   auto& options = arguments.options;
   const int targets = arguments.dram + !arguments.directory.empty() + !options.target.empty();
   if (targets > 1) return "--target, --dram and --path exclude each other";
@@ -155,14 +155,14 @@ class Progress {
   std::size_t shown_ = 0;
 };
 
-int measure(const Arguments& arguments, const mem::Plan& plan, const mem::Machine& machine) {
+int measure(const RunArguments& arguments, const mem::Plan& plan, const mem::Machine& machine) {
   bench::interrupt_on_signals();
   Progress progress(arguments.quiet);
   auto outcome =
       mem::run(plan, arguments.options, machine, [&](const mem::RunProgress& at) { progress(at); });
   progress.finish();
   if (!outcome) {
-    complain(kName, outcome.error().detail);
+    complain(kRunName, outcome.error().detail);
     const auto code = outcome.code();
     return code == Errc::kIo || code == Errc::kCorrupt ? kExitFailed : kExitBadRequest;
   }
@@ -172,13 +172,13 @@ int measure(const Arguments& arguments, const mem::Plan& plan, const mem::Machin
       arguments.json.empty() ? Status() : bench::write_json(outcome->document, arguments.json);
   if (!json_only) print_result(*outcome);
   if (!written) {
-    complain(kName, "--json " + written.error().detail);
+    complain(kRunName, "--json " + written.error().detail);
     return kExitFailed;
   }
   if (outcome->interrupted)
-    complain(kName, "interrupted; the result holds the repetitions that were complete");
+    complain(kRunName, "interrupted; the result holds the repetitions that were complete");
   else if (!outcome->trustworthy)
-    complain(kName, "some rows are INVALID; see their reasons");
+    complain(kRunName, "some rows are INVALID; see their reasons");
   return bench::exit_code(outcome->trustworthy, outcome->interrupted);
 }
 
@@ -215,7 +215,7 @@ std::string shipped_or(const std::string& path) {
   return path;
 }
 
-int run(Arguments& arguments) {
+int run(RunArguments& arguments) {
   arguments.options.path = shipped_or(arguments.options.path);
   if (const auto problem = complete(arguments); !problem.empty()) return refuse(problem);
   if (const auto problem = json_problem(arguments.json); !problem.empty()) return refuse(problem);
@@ -235,8 +235,8 @@ int run(Arguments& arguments) {
   const auto plan = mem::make_plan(options, machine, diagnostics);
   if (!diagnostics.empty()) {
     note("{}", diagnostics.text());
-    complain(kName, fmt::format("{} mistake{}; nothing was measured", diagnostics.count(),
-                                diagnostics.count() == 1 ? "" : "s"));
+    complain(kRunName, fmt::format("{} mistake{}; nothing was measured", diagnostics.count(),
+                                   diagnostics.count() == 1 ? "" : "s"));
     return kExitBadRequest;
   }
   if (arguments.list || arguments.dry_run) {
@@ -256,7 +256,7 @@ int run(Arguments& arguments) {
 }  // namespace
 
 void add_bench_run_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RunArguments>();
   auto& options = arguments->options;
   CLI::App& app = *bench.add_subcommand(
       "run", "Measure memory under the workloads of a YAML file, or of all in a directory");
@@ -307,7 +307,7 @@ void add_bench_run_command(CLI::App& bench, int& exit_code) {
 }
 
 void add_bench_list_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RunArguments>();
   arguments->list = true;
   arguments->options.path = "workloads";
   CLI::App& app = *bench.add_subcommand(

@@ -15,12 +15,12 @@
 namespace holdfast::tools {
 namespace {
 
-struct Arguments {
+struct ShowArguments {
   std::vector<std::string> paths;
   bench::TableOptions table;
 };
 
-int show(const Arguments& arguments) {
+int show(const ShowArguments& arguments) {
   bool trustworthy = true;
   auto table = arguments.table;
   table.columns = table_columns();
@@ -59,7 +59,7 @@ Result<bench::Document> read_result(std::string_view command, const std::string&
 }
 
 void add_bench_show_command(CLI::App& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ShowArguments>();
   CLI::App& app = *bench.add_subcommand("show", "Print the table of a result");
   app.add_option("RESULT", arguments->paths, "Files written with --json")->required();
   app.add_option("--baseline", arguments->table.baseline,

@@ -34,9 +34,9 @@ namespace {
 
 namespace kvb = holdfast::bench::kv;
 
-constexpr const char* kName = "holdfast kv bench";
+constexpr const char* kKvBenchName = "holdfast kv bench";
 
-struct Arguments {
+struct KvBenchArguments {
   kvb::KvBenchOptions options;
   std::string json, against, baseline = "floor";
   bool quick = false, quiet = false;
@@ -70,7 +70,7 @@ void add_choice(CLI::App& app, const std::string& option, T& target,
       ->type_name(allowed);
 }
 
-void add_sizes(CLI::App& app, Arguments& arguments) {
+void add_sizes(CLI::App& app, KvBenchArguments& arguments) {
   auto& options = arguments.options;
   app.add_option_function<std::string>(
          "--records",
@@ -145,20 +145,20 @@ void print_members(const bench::Document& document, const std::string& heading,
   }
 }
 
-int run_and_report(Arguments& arguments) {
+int run_and_report(KvBenchArguments& arguments) {
   auto& options = arguments.options;
   if (arguments.quick) options.latency = options.startup = options.longest = false;
   options.progress = !arguments.quiet;
   options.region = with_absolute_path(options.region);
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
-    complain(kName, "--json " + status.error().detail);
+    complain(kKvBenchName, "--json " + status.error().detail);
     return kExitBadRequest;
   }
   bench::interrupt_on_signals();
   const auto result = kvb::run_kv_bench(options);
   if (!result) {
-    complain(kName, plain(result.error()));
+    complain(kKvBenchName, plain(result.error()));
     const auto code = result.code();
     return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kExitBadRequest
                                                                         : kExitFailed;
@@ -195,13 +195,14 @@ int run_and_report(Arguments& arguments) {
                    {"process_write_bytes_per_op", "bytes it made dirty"}});
   }
   if (!written) {
-    complain(kName, "--json " + written.error().detail);
+    complain(kKvBenchName, "--json " + written.error().detail);
     return kExitFailed;
   }
   if (result->interrupted) {
-    complain(kName, "interrupted; rows hold the repetitions that were complete, files are removed");
+    complain(kKvBenchName,
+             "interrupted; rows hold the repetitions that were complete, files are removed");
   } else if (!result->trustworthy) {
-    complain(kName, "some rows are INVALID; see their reasons");
+    complain(kKvBenchName, "some rows are INVALID; see their reasons");
   }
   return bench::exit_code(result->trustworthy, result->interrupted);
 }
@@ -226,7 +227,7 @@ void remove_leftovers(const std::string& region, bool existed) {
 
 // The comparison in a child that is in the group from its first page on; this process stays outside
 // and removes the group.
-int run_limited(Arguments& arguments) {
+int run_limited(KvBenchArguments& arguments) {
   auto& options = arguments.options;
   options.region = with_absolute_path(options.region);
   if (const auto status = options.validate(); !status) return run_and_report(arguments);
@@ -235,13 +236,13 @@ int run_limited(Arguments& arguments) {
   if (existed && !std::filesystem::is_empty(path)) return run_and_report(arguments);  // Refuses.
   const auto limit = kvb::MemoryLimit::make(options.memory_limit_bytes);
   if (!limit) {
-    complain(kName, "--memory-limit: " + plain(limit.error()));
+    complain(kKvBenchName, "--memory-limit: " + plain(limit.error()));
     return kExitBadRequest;
   }
   standard_output().flush();  // Else the child would write it once more.
   const pid_t child = ::fork();
   if (child < 0) {
-    complain(kName, std::string("fork: ") + std::strerror(errno));
+    complain(kKvBenchName, std::string("fork: ") + std::strerror(errno));
     return kExitFailed;
   }
   if (child == 0) {
@@ -249,9 +250,9 @@ int run_limited(Arguments& arguments) {
     if (const auto status = limit->join(); status)
       code = run_and_report(arguments);
     else
-      complain(kName, plain(status.error()));
+      complain(kKvBenchName, plain(status.error()));
     if (const auto status = standard_output().finish(); !status) {
-      complain(kName, plain(status.error()));
+      complain(kKvBenchName, plain(status.error()));
       code = kExitFailed;
     }
     ::_exit(code);  // The group is the parent's to remove.
@@ -267,7 +268,7 @@ int run_limited(Arguments& arguments) {
   remove_leftovers(options.region, existed);
   const auto kills = limit->kills();
   complain(
-      kName,
+      kKvBenchName,
       fmt::format("ended by signal {}{}; its files are removed", WTERMSIG(status),
                   kills > 0 ? ": the kernel found no memory for it within --memory-limit" : ""));
   return kExitFailed;
@@ -290,7 +291,7 @@ constexpr char kFooter[] =
 }  // namespace
 
 void add_kv_bench_command(CLI::App& kv, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<KvBenchArguments>();
   auto& options = arguments->options;
   auto& app = *kv.add_subcommand("bench", kKvBenchHelp);
   app.add_option("--stores", options.stores,

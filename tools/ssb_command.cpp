@@ -22,25 +22,26 @@ namespace {
 
 using namespace olap;
 
-int fail(const Error& error) {
+int ssb_failed(const Error& error) {
   complain("holdfast ssb", plain(error));
   return exit_code_of(error.code);
 }
 
 int load(const SsbArguments& arguments) {
   if (arguments.region.empty())
-    return fail({Errc::kInvalidOption, "--region SPEC is wanted: where the star will be"});
+    return ssb_failed({Errc::kInvalidOption, "--region SPEC is wanted: where the star will be"});
   if ((arguments.scale != 0) == !arguments.tables.empty())
-    return fail({Errc::kInvalidOption, "--sf F or --tbl DIR is wanted, one of the two"});
+    return ssb_failed({Errc::kInvalidOption, "--sf F or --tbl DIR is wanted, one of the two"});
   auto star = open_star(arguments);
-  if (!star) return fail(star.error());
+  if (!star) return ssb_failed(star.error());
   return kExitDone;
 }
 
-int verify(const SsbArguments& arguments) {
-  if (arguments.region.empty()) return fail({Errc::kInvalidOption, "--region SPEC is wanted"});
+int verify_star(const SsbArguments& arguments) {
+  if (arguments.region.empty())
+    return ssb_failed({Errc::kInvalidOption, "--region SPEC is wanted"});
   auto star = open_star(arguments);
-  if (!star) return fail(star.error());
+  if (!star) return ssb_failed(star.error());
   const auto found = star->store->verify();
   for (const auto& text : found)
     out("{}\n", text);
@@ -66,11 +67,11 @@ Result<OpenStar> open_to_write(const SsbArguments& arguments) {
   return star;
 }
 
-int append(const SsbArguments& arguments) {
+int append_tables(const SsbArguments& arguments) {
   auto star = open_to_write(arguments);
-  if (!star) return fail(star.error());
+  if (!star) return ssb_failed(star.error());
   const auto lines = ssb::append_lines(arguments.tables, *star->store, arguments.threads);
-  if (!lines) return fail(lines.error());
+  if (!lines) return ssb_failed(lines.error());
   const auto present = star->store->version();
   const auto& catalogue = present->catalogue();
   note("{} rows appended; {} in all, {} appends to be merged\n", with_separators(*lines),
@@ -80,9 +81,9 @@ int append(const SsbArguments& arguments) {
 
 int merge(const SsbArguments& arguments) {
   auto star = open_to_write(arguments);
-  if (!star) return fail(star.error());
+  if (!star) return ssb_failed(star.error());
   const auto before = star->store->version();
-  if (const auto merged = star->store->merge(); !merged) return fail(merged.error());
+  if (const auto merged = star->store->merge(); !merged) return ssb_failed(merged.error());
   const auto after = star->store->version();
   note("{} appends merged: {} blocks before, {} now\n", before->catalogue().deltas.size(),
        with_separators(before->catalogue().blocks.size()),
@@ -92,17 +93,17 @@ int merge(const SsbArguments& arguments) {
 
 int export_fact(const SsbArguments& arguments) {
   if (arguments.region.empty())
-    return fail({Errc::kInvalidOption, "--region SPEC is wanted: where the star is"});
+    return ssb_failed({Errc::kInvalidOption, "--region SPEC is wanted: where the star is"});
   SsbArguments where = arguments;
   where.tables.clear();  // Here it is where lines go to.
   auto star = open_star(where);
-  if (!star) return fail(star.error());
+  if (!star) return ssb_failed(star.error());
   const auto present = star->store->version();
   if (present->rows() == nullptr)
-    return fail({Errc::kUnsupported,
-                 "a star of columns has no columns for all fields; load with --layout row"});
+    return ssb_failed({Errc::kUnsupported,
+                       "a star of columns has no columns for all fields; load with --layout row"});
   const auto written = ssb::export_lines(*present->rows(), arguments.tables, arguments.threads);
-  if (!written) return fail(written.error());
+  if (!written) return ssb_failed(written.error());
   note("{}: {} lines, {}\n", arguments.tables, with_separators(written->lines),
        human_bytes(static_cast<double>(written->bytes)));
   return kExitDone;
@@ -170,7 +171,7 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   run.add_flag("--json", arguments->json, "The table as JSON");
   run.callback([arguments, &exit_code] {
     const auto done = run_queries(*arguments);
-    exit_code = done ? kExitDone : fail(done.error());
+    exit_code = done ? kExitDone : ssb_failed(done.error());
   });
 }
 
@@ -204,7 +205,7 @@ void add_suite(CLI::App& ssb, int& exit_code) {
       ->check(CLI::PositiveNumber);
   suite.callback([arguments, &exit_code] {
     const auto done = run_suite(*arguments);
-    exit_code = done ? kExitDone : fail(done.error());
+    exit_code = done ? kExitDone : ssb_failed(done.error());
   });
 }
 
@@ -245,7 +246,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       ->required();
   add_region(append_app, *arguments, "Where the star is");
   add_threads(append_app, *arguments);
-  append_app.callback([arguments, &exit_code] { exit_code = append(*arguments); });
+  append_app.callback([arguments, &exit_code] { exit_code = append_tables(*arguments); });
 
   auto& merge_app =
       *ssb.add_subcommand("merge", "Make blocks of the usual size of what was appended");
@@ -266,7 +267,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
 
   auto& verify_app = *ssb.add_subcommand("verify", "Check all checksums and values of a star");
   add_region(verify_app, *arguments, "Where the star is");
-  verify_app.callback([arguments, &exit_code] { exit_code = verify(*arguments); });
+  verify_app.callback([arguments, &exit_code] { exit_code = verify_star(*arguments); });
 }
 
 }  // namespace holdfast::tools

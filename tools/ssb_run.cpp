@@ -145,7 +145,7 @@ Status write_answers(const std::vector<Timing>& timings, const std::string& dire
   return {};
 }
 
-VectorWidth width_of(std::string_view kernel) {
+VectorWidth star_width_of(std::string_view kernel) {
   if (kernel == "portable") return VectorWidth::kPortable;
   return kernel == "avx2" ? VectorWidth::kAvx2 : VectorWidth::kAvx512;
 }
@@ -197,7 +197,7 @@ Status run_queries(const SsbArguments& arguments) {
   HF_ASSIGN_OR_RETURN(auto others, SsbComparison::start(arguments, team));
   HF_ASSIGN_OR_RETURN(const auto star, open_star(arguments, team.nodes()));
   const StarStore& store = *star.store;
-  HF_ASSIGN_OR_RETURN(const auto engine, SsbEngine::create(store, width_of(arguments.kernel),
+  HF_ASSIGN_OR_RETURN(const auto engine, SsbEngine::create(store, star_width_of(arguments.kernel),
                                                            arguments.index, team.nodes()));
   Run run{store.catalogue().source,
           store.catalogue().rows(),

@@ -22,28 +22,28 @@
 namespace holdfast::tools {
 namespace {
 
-constexpr const char* kName = "holdfast stream bench";
+constexpr const char* kStreamBenchName = "holdfast stream bench";
 
-struct Arguments {
+struct StreamBenchArguments {
   bench::stream::StreamBenchOptions options;
   std::string json;
   bool quiet = false;
 };
 
-int run_and_report(Arguments& arguments) {
+int run_streams(StreamBenchArguments& arguments) {
   auto& options = arguments.options;
   options.progress = !arguments.quiet;
   options.python = peer_python(options.python);
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
-    complain(kName, "--json " + status.error().detail);
+    complain(kStreamBenchName, "--json " + status.error().detail);
     return kExitBadRequest;
   }
   bench::interrupt_on_signals();
   stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
   const auto result = bench::stream::run_stream_bench(options);
   if (!result) {
-    complain(kName, plain(result.error()));
+    complain(kStreamBenchName, plain(result.error()));
     const auto code = result.code();
     return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kExitBadRequest
                                                                         : kExitFailed;
@@ -62,13 +62,14 @@ int run_and_report(Arguments& arguments) {
       out("{}\n", warning);
   }
   if (!written) {
-    complain(kName, "--json " + written.error().detail);
+    complain(kStreamBenchName, "--json " + written.error().detail);
     return kExitFailed;
   }
   if (result->interrupted)
-    complain(kName, "interrupted; rows hold the repetitions that were complete, files are removed");
+    complain(kStreamBenchName,
+             "interrupted; rows hold the repetitions that were complete, files are removed");
   else if (!result->trustworthy)
-    complain(kName, "some rows are INVALID; see their reasons");
+    complain(kStreamBenchName, "some rows are INVALID; see their reasons");
   return bench::exit_code(result->trustworthy, result->interrupted);
 }
 
@@ -89,7 +90,7 @@ void add_count(CLI::App& app, const char* name, std::uint64_t& count, const char
 }  // namespace
 
 void add_stream_bench_command(CLI::App& stream, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<StreamBenchArguments>();
   auto& options = arguments->options;
   auto& app = *stream.add_subcommand("bench", kStreamBenchHelp);
   app.add_option("--query", options.queries,
@@ -151,7 +152,7 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       "  holdfast stream bench --query window-sum,nexmark-q4 --compare duckdb,polars --threads 1,2 "
       "--python peers/bin/python\n"
       "  ./run bench stream --state kv,rocksdb --compare flink-sql,flink-ds\n");
-  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+  app.callback([arguments, &exit_code] { exit_code = run_streams(*arguments); });
 }
 
 }  // namespace holdfast::tools

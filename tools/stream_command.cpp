@@ -36,7 +36,7 @@
 namespace holdfast::tools {
 namespace {
 
-struct Arguments {
+struct StreamArguments {
   std::string file, text, state, region, checkpoint, directory, compile, format, members, from,
       target;
   stream::compile::CompileSettings compile_settings;
@@ -50,7 +50,7 @@ struct Arguments {
 std::atomic<bool> interrupted{false};
 extern "C" void interrupt(int) { interrupted.store(true); }
 
-int fail(const Error& error) {
+int stream_failed(const Error& error) {
   complain("holdfast stream", plain(error));
   return error.code == Errc::kUnsupported ? kExitBadRequest : exit_code_of(error.code);
 }
@@ -61,7 +61,7 @@ void offer_connectors() {
   stream::offer_kv_connector();
 }
 
-Result<stream::Script> prepared(const Arguments& arguments) {
+Result<stream::Script> prepared(const StreamArguments& arguments) {
   offer_connectors();
   if (arguments.file.empty() == arguments.text.empty())
     return Error{Errc::kInvalidOption, "the SQL is a FILE or the text of -e, one of the two"};
@@ -86,7 +86,7 @@ Status make_directory_of(const std::string& file) {
 }
 
 // In a store or a database: what both ask of the arguments. Its place is the answer.
-Result<std::string> place_of_store(const Arguments& arguments, const std::string& state) {
+Result<std::string> place_of_store(const StreamArguments& arguments, const std::string& state) {
   if (!arguments.directory.empty())
     return Error{Errc::kInvalidOption, "--checkpoint-dir belongs to --state dram; with --state " +
                                            state + " the place of --region holds the checkpoints"};
@@ -121,7 +121,7 @@ Result<stream::OpenState> in_rocksdb(const std::string& place) {
 }
 
 // Where states are: `open` may be called for the same state again and again.
-Result<stream::OpenState> places_of(const Arguments& arguments) {
+Result<stream::OpenState> places_of(const StreamArguments& arguments) {
   const auto& state = arguments.state;
   if (state == "kv" || state == "rocksdb") {
     HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
@@ -144,7 +144,7 @@ Result<stream::OpenState> places_of(const Arguments& arguments) {
 }
 
 // What the command line leaves open the statements may have said.
-Arguments with_state_of(Arguments arguments, const stream::Script& script) {
+StreamArguments with_state_of(StreamArguments arguments, const stream::Script& script) {
   const auto& said = script.state_place();
   arguments.queries = script.plans().size();
   if (arguments.state.empty()) arguments.state = said.backend.empty() ? "dram" : said.backend;
@@ -161,7 +161,7 @@ Arguments with_state_of(Arguments arguments, const stream::Script& script) {
 }
 
 // The same, and each state that has no checkpoint yet begins with the savepoint.
-Result<stream::OpenState> state_of(const Arguments& arguments) {
+Result<stream::OpenState> state_of(const StreamArguments& arguments) {
   HF_ASSIGN_OR_RETURN(auto open, places_of(arguments));
   if (arguments.from.empty()) return open;
   if (!open)
@@ -182,29 +182,30 @@ Result<stream::OpenState> state_of(const Arguments& arguments) {
       });
 }
 
-int savepoint(const Arguments& given) {
+int savepoint(const StreamArguments& given) {
   const auto script = prepared(given);
-  if (!script) return fail(script.error());
+  if (!script) return stream_failed(script.error());
   const auto arguments = with_state_of(given, *script);
   const auto open = places_of(arguments);
-  if (!open) return fail(open.error());
+  if (!open) return stream_failed(open.error());
   if (!*open)
-    return fail({Errc::kInvalidOption, "a savepoint wants --checkpoint-dir, --members or --state"});
+    return stream_failed(
+        {Errc::kInvalidOption, "a savepoint wants --checkpoint-dir, --members or --state"});
   for (std::size_t query = 1; query <= script->plans().size(); ++query) {
     std::vector<std::string> splits{""};
     if (!arguments.members.empty()) {
       auto found = stream::splits_of(script->plans()[query - 1].source());
-      if (!found) return fail(found.error());
+      if (!found) return stream_failed(found.error());
       splits = *std::move(found);
     }
     for (const auto& split : splits) {
       const auto from = (*open)(query, split);
-      if (!from) return fail(from.error());
+      if (!from) return stream_failed(from.error());
       const auto file = checkpoint_file(arguments.target, query, split);
       stream::SnapshotStore to(file);
       Status done = make_directory_of(file);
       if (done) done = stream::copy_checkpoint(**from, to);
-      if (!done) return fail({done.code(), file + ": " + done.error().detail});
+      if (!done) return stream_failed({done.code(), file + ": " + done.error().detail});
       out("{}\n", file);
     }
   }
@@ -262,7 +263,7 @@ stream::compile::CompileMode mode_of(const std::string& word) {
                            : CompileMode::kBackground;
 }
 
-stream::OutputFormat format_of(const std::string& word) {
+stream::OutputFormat output_format_of(const std::string& word) {
   return word == "table"  ? stream::OutputFormat::kTable
          : word == "json" ? stream::OutputFormat::kJson
                           : stream::OutputFormat::kCsv;
@@ -275,11 +276,11 @@ stream::Sharing sharing_of(const std::string& word) {
 }
 
 // What the command line says of a run, but for state and checkpoints.
-stream::ScriptOptions options_of(const Arguments& arguments) {
+stream::ScriptOptions options_of(const StreamArguments& arguments) {
   stream::ScriptOptions options;
   options.final_state = arguments.final_state;
   options.output = [](std::string_view text) { standard_output().write(text); };
-  options.format = format_of(arguments.format);
+  options.format = output_format_of(arguments.format);
   options.compile = mode_of(arguments.compile);
   options.compile_settings = arguments.compile_settings;
   options.not_compiled = tell_not_compiled;
@@ -292,7 +293,7 @@ stream::ScriptOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-Result<stream::ScriptOptions> options_with_state(const Arguments& arguments,
+Result<stream::ScriptOptions> options_with_state(const StreamArguments& arguments,
                                                  const stream::Script& script) {
   auto options = options_of(arguments);
   options.checkpoint_interval = script.checkpoint_interval();
@@ -329,17 +330,17 @@ class Flusher {
   std::jthread thread_;  // The last: it uses the others.
 };
 
-int run(const Arguments& arguments) {
+int run_script(const StreamArguments& arguments) {
   auto script = prepared(arguments);
-  if (!script) return fail(script.error());
+  if (!script) return stream_failed(script.error());
   auto options = options_with_state(arguments, *script);
-  if (!options) return fail(options.error());
+  if (!options) return stream_failed(options.error());
   stream::Monitor monitor;
   std::unique_ptr<WebServer> server;
   std::unique_ptr<TerminalView> view;
   if (arguments.ui >= 0) {
     auto served = serve_page(static_cast<std::uint16_t>(arguments.ui), monitor);
-    if (!served) return fail(served.error());
+    if (!served) return stream_failed(served.error());
     server = *std::move(served);
     note("http://127.0.0.1:{}/\n", server->port());
   }
@@ -354,11 +355,11 @@ int run(const Arguments& arguments) {
   }
   view.reset();
   standard_output().flush();
-  if (!status) return fail(status.error());
+  if (!status) return stream_failed(status.error());
   return interrupted.load() ? kExitFailed : kExitDone;
 }
 
-int shell(const Arguments& arguments) {
+int shell(const StreamArguments& arguments) {
   offer_connectors();
   // Not restarted by the system: Ctrl-C ends a read of the terminal.
   struct sigaction action{};
@@ -367,9 +368,9 @@ int shell(const Arguments& arguments) {
   return run_shell(options_of(arguments), interrupted);
 }
 
-int explain(const Arguments& arguments) {
+int explain(const StreamArguments& arguments) {
   const auto script = prepared(arguments);
-  if (!script) return fail(script.error());
+  if (!script) return stream_failed(script.error());
   std::size_t number = 0;
   for (const auto& plan : script->plans()) {
     const auto head = [&](const char* what) { out("-- query {}: {}\n", number, what); };
@@ -391,7 +392,7 @@ int explain(const Arguments& arguments) {
   return kExitDone;
 }
 
-void add_compiling(CLI::App& app, Arguments& arguments) {
+void add_compiling(CLI::App& app, StreamArguments& arguments) {
   app.add_option("--compile", arguments.compile,
                  "background: interpreted until the compiled query is there; wait: compiled from "
                  "the first row on; never")
@@ -406,7 +407,7 @@ void add_compiling(CLI::App& app, Arguments& arguments) {
       ->type_name("DIR");
 }
 
-void add_places(CLI::App& app, Arguments& arguments) {
+void add_places(CLI::App& app, StreamArguments& arguments) {
   app.add_option("--state", arguments.state,
                  "Where the state of queries is (default: what the statements set, else dram)")
       ->check(CLI::IsMember({"dram", "kv", "rocksdb"}));
@@ -423,7 +424,7 @@ void add_places(CLI::App& app, Arguments& arguments) {
       ->type_name("DIR");
 }
 
-void add_workers(CLI::App& app, Arguments& arguments) {
+void add_workers(CLI::App& app, StreamArguments& arguments) {
   app.add_option("--workers", arguments.workers,
                  "Threads of a query that groups rows of one table (default: what the statements "
                  "set, else 1)")
@@ -436,13 +437,13 @@ void add_workers(CLI::App& app, Arguments& arguments) {
       ->default_str("auto");
 }
 
-void add_output(CLI::App& app, Arguments& arguments) {
+void add_output(CLI::App& app, StreamArguments& arguments) {
   app.add_option("--format", arguments.format, "Of the rows of a plain SELECT: csv, table, json")
       ->check(CLI::IsMember({"csv", "table", "json"}))
       ->default_str("csv");
 }
 
-void add_text(CLI::App& app, Arguments& arguments) {
+void add_text(CLI::App& app, StreamArguments& arguments) {
   app.add_option("FILE", arguments.file, "A file of SQL statements");
   app.add_option("-e", arguments.text, "The statements themselves")->type_name("SQL");
 }
@@ -452,7 +453,7 @@ void add_text(CLI::App& app, Arguments& arguments) {
 void add_stream_command(CLI::App& root, int& exit_code) {
   auto& stream = *root.add_subcommand("stream", kStreamHelp);
   stream.require_subcommand(1);
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<StreamArguments>();
   auto& run_app = *stream.add_subcommand(
       "run", "Run the statements; run again with the same state, a query goes on where it was");
   add_text(run_app, *arguments);
@@ -481,7 +482,7 @@ void add_stream_command(CLI::App& root, int& exit_code) {
   run_app.footer(
       "Rows of a plain SELECT go to standard output, all messages to standard error.\n"
       "What the SQL can be: docs/stream.md");
-  run_app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
+  run_app.callback([arguments, &exit_code] { exit_code = run_script(*arguments); });
   auto& explain_app = *stream.add_subcommand(
       "explain", "Show the plans of the statements' queries, and their sources");
   add_text(explain_app, *arguments);

@@ -48,7 +48,7 @@ std::int64_t now_ms() {
       .count();
 }
 
-json json_of(const stream::OperatorProgress& one) {
+json page_json_of(const stream::OperatorProgress& one) {
   const auto known = [](const auto& number) { return number ? json(*number) : json(nullptr); };
   return json{{"node", one.node},
               {"what", one.what},
@@ -62,7 +62,7 @@ json json_of(const stream::OperatorProgress& one) {
               {"seconds", known(one.seconds)}};
 }
 
-json json_of(const QueryView& view) {
+json page_json_of(const QueryView& view) {
   const auto& now = view.progress;
   json query{{"query", view.number},
              {"split", view.split},
@@ -91,7 +91,7 @@ json json_of(const QueryView& view) {
              {"sample", view.sample}};
   query["operators"] = json::array();
   for (const auto& one : now.operators)
-    query["operators"].push_back(json_of(one));
+    query["operators"].push_back(page_json_of(one));
   query["watermark_ms"] = has_watermark(view) ? json(now.watermark_ms) : json(nullptr);
   return query;
 }
@@ -168,14 +168,15 @@ struct OperatorMetric {
   const char* help;
   std::optional<double> (*value)(const stream::OperatorProgress&);
 };
-std::optional<double> number_of(const std::optional<std::uint64_t>& count) {
+std::optional<double> rows_number_of(const std::optional<std::uint64_t>& count) {
   return count ? std::optional(static_cast<double>(*count)) : std::nullopt;
 }
 constexpr std::array kOperatorMetrics{
     OperatorMetric{"operator_rows_in_total", "counter", "Rows an operator took, in this run",
-                   [](const stream::OperatorProgress& one) { return number_of(one.rows_in); }},
-    OperatorMetric{"operator_rows_out_total", "counter", "Rows an operator gave, in this run",
-                   [](const stream::OperatorProgress& one) { return number_of(one.rows_out); }},
+                   [](const stream::OperatorProgress& one) { return rows_number_of(one.rows_in); }},
+    OperatorMetric{
+        "operator_rows_out_total", "counter", "Rows an operator gave, in this run",
+        [](const stream::OperatorProgress& one) { return rows_number_of(one.rows_out); }},
     OperatorMetric{"operator_late_rows_total", "counter", "Rows an operator dropped as late",
                    [](const stream::OperatorProgress& one) {
                      return std::optional(static_cast<double>(one.late_rows));
@@ -223,7 +224,7 @@ void append_operators(const std::vector<QueryView>& views, std::string& text) {
 std::string state_json(const stream::Monitor& monitor) {
   json queries = json::array();
   for (const auto& view : monitor.views())
-    queries.push_back(json_of(view));
+    queries.push_back(page_json_of(view));
   return json{{"now_ms", now_ms()}, {"queries", std::move(queries)}}.dump(
       -1, ' ', false, json::error_handler_t::replace);
 }

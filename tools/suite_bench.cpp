@@ -20,7 +20,7 @@ namespace {
 
 namespace bb = holdfast::bench::blocks;
 
-struct Arguments {
+struct SuiteBenchArguments {
   SuiteBench bench;
   bb::BlocksBenchOptions options;
   std::string json, against;
@@ -48,7 +48,7 @@ void print_preface(const bench::Document& document) {
                   region.text("write_back"), region.text("durability"))));
 }
 
-int run_and_report(Arguments& arguments) {
+int run_suite(SuiteBenchArguments& arguments) {
   auto& options = arguments.options;
   const auto& command = arguments.bench.command;
   if (arguments.bench.prepare != nullptr) arguments.bench.prepare(options.region);
@@ -91,7 +91,7 @@ int run_and_report(Arguments& arguments) {
 }  // namespace
 
 void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SuiteBenchArguments>();
   arguments->bench = bench;
   auto& options = arguments->options;
   auto& app = *parent.add_subcommand("bench", bench.what);
@@ -142,7 +142,7 @@ void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) 
              "peer not built).\n"
              "Example: holdfast " +
              bench.example + "\n");
-  app.callback([arguments, &exit_code] { exit_code = run_and_report(*arguments); });
+  app.callback([arguments, &exit_code] { exit_code = run_suite(*arguments); });
 }
 
 }  // namespace holdfast::tools

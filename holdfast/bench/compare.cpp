@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -15,13 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kWhyShown = 500;
-
-template <class... Arguments>
-std::string print(const char* format, Arguments... arguments) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
 
 // Rows by identity; a measurement that was made twice in one document keeps its order.
 std::map<std::string, std::vector<const Row*>> by_identity(const Document& document) {
@@ -133,10 +126,10 @@ std::vector<std::string> changes(const Fields& before, const Fields& after) {
 
 std::string value_text(const std::string& field, double value) {
   if (std::isnan(value)) return "-";
-  if (field == "bytes_per_s") return print("%.2f GiB/s", value / 0x1p30);
+  if (field == "bytes_per_s") return printed("%.2f GiB/s", value / 0x1p30);
   if (field.ends_with("_ns")) return format_nanoseconds(value);
   if (field.ends_with("_per_s")) return format_rate(value);
-  return print("%.4g", value);
+  return printed("%.4g", value);
 }
 
 // What all rows have in common, which is said once, and the names of the parameters that vary.
@@ -170,8 +163,8 @@ Parameters parameters_of(const Comparison& comparison) {
 
 Status CompareOptions::validate() const {
   if (!(threshold >= 0 && threshold <= 1)) {
-    return Error{Errc::kInvalidOption,
-                 "threshold: is " + print("%g", threshold) + ", allowed are 0 to 1 (0.05, or 5%)"};
+    return Error{Errc::kInvalidOption, "threshold: is " + printed("%g", threshold) +
+                                           ", allowed are 0 to 1 (0.05, or 5%)"};
   }
   return {};
 }
@@ -243,9 +236,9 @@ std::string table(const Comparison& comparison, const CompareOptions& options) {
                      value_text(row.field, median(samples_of(row.before, row.field))),
                      value_text(row.field, median(samples_of(row.after, row.field))),
                      std::isnan(ratio.median) ? "-"
-                     : interval ? print("%.3f [%.3f, %.3f]", ratio.median, ratio.low, ratio.high)
-                                : print("%.3f", ratio.median),
-                     ratio.too_few ? "" : print("%.3f", ratio.p_value),
+                     : interval ? printed("%.3f [%.3f, %.3f]", ratio.median, ratio.low, ratio.high)
+                                : printed("%.3f", ratio.median),
+                     ratio.too_few ? "" : printed("%.3f", ratio.p_value),
                      std::string(name(row.verdict)) +
                          (row.why.empty() ? "" : ": " + escape(row.why, kWhyShown))});
   }
@@ -261,11 +254,11 @@ std::string table(const Comparison& comparison, const CompareOptions& options) {
     text += line.back() + "\n";
   }
   const auto count = [&](Verdict verdict) { return comparison.count(verdict); };
-  text += print("\n%zu better, %zu worse, %zu the same, %zu unsure, %zu INVALID",
-                count(Verdict::kBetter), count(Verdict::kWorse), count(Verdict::kSame),
-                count(Verdict::kUnsure), count(Verdict::kInvalid));
-  text += print("; a change counts from %g %% on, where chance is ruled out at 5 %%.\n",
-                100 * options.threshold);
+  text += printed("\n%zu better, %zu worse, %zu the same, %zu unsure, %zu INVALID",
+                  count(Verdict::kBetter), count(Verdict::kWorse), count(Verdict::kSame),
+                  count(Verdict::kUnsure), count(Verdict::kInvalid));
+  text += printed("; a change counts from %g %% on, where chance is ruled out at 5 %%.\n",
+                  100 * options.threshold);
   const auto list = [&text](const char* heading, const std::vector<std::string>& entries) {
     for (const auto& entry : entries)
       text += heading + escape(entry, 1024) + "\n";

@@ -13,7 +13,7 @@ bool is_histogram(const std::string& name) {
   return name == "latency_upper_ns" || name == "latency_count";
 }
 
-std::string number_cell(double number) {
+std::string shortest_number(double number) {
   if (std::isnan(number)) return {};
   char text[32];
   std::snprintf(text, sizeof text, "%.17g", number);
@@ -29,10 +29,10 @@ std::string number_cell(double number) {
 std::string cell(const Value& value) {
   std::string text;
   if (const auto* number = std::get_if<double>(&value)) {
-    text = number_cell(*number);
+    text = shortest_number(*number);
   } else if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
     for (const auto& each : *numbers)
-      text += (&each == &numbers->front() ? "" : ";") + number_cell(each);
+      text += (&each == &numbers->front() ? "" : ";") + shortest_number(each);
   } else if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
     for (const auto& each : *texts)
       text += (&each == &texts->front() ? "" : ";") + each;

@@ -2,27 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/bench/statistics.hpp>
 
 namespace holdfast::bench {
 namespace {
 
-template <class... Arguments>
-std::string print(const char* format, Arguments... arguments) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, arguments...);
-  return text;
-}
-
 // Three digits that count, without an exponent.
 std::string three_digits(double number) {
-  if (number >= 99.95) return print("%.0f", number);
-  return number >= 9.995 ? print("%.1f", number) : print("%.2f", number);
+  if (number >= 99.95) return printed("%.0f", number);
+  return number >= 9.995 ? printed("%.1f", number) : printed("%.2f", number);
 }
 
 class Grid {
@@ -165,7 +158,7 @@ std::string notes_below(const Document& document) {
     coverage = std::min(coverage, row.number("interval_coverage"));
   }
   if (any_interval) {
-    text += print(
+    text += printed(
         "\nMedians; intervals are order statistics that cover the median with at least %.1f %%.",
         100 * coverage);
     text += " Ratios are of times in the same repetition.\n";
@@ -230,7 +223,7 @@ std::string table(const Document& document, const TableOptions& options) {
     const auto rate = row.number("ops_per_s_median");
     const bool measured = !std::isnan(rate);
     const bool interval = has_interval(row);
-    grid.add({row.operation(), row.subject(), print("%u", static_cast<unsigned>(row.threads())),
+    grid.add({row.operation(), row.subject(), printed("%u", static_cast<unsigned>(row.threads())),
               measured ? human_count(rate) : "-",
               interval ? human_count(row.number("ops_per_s_low")) : "",
               interval ? human_count(row.number("ops_per_s_high")) : "",
@@ -257,7 +250,7 @@ std::string table(const Document& document, const TableOptions& options) {
   }
   auto text = grid.text();
   if (!gone.empty()) {
-    text += print("\nNot shown in %u columns:", options.columns);
+    text += printed("\nNot shown in %u columns:", options.columns);
     for (const auto& name : gone)
       text += (&name == &gone.front() ? " " : ", ") + name;
     text += ".\n";

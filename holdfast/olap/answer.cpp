@@ -15,14 +15,8 @@ struct RankedLabels {
   std::vector<std::uint32_t> rank;
 };
 
-std::int64_t number_of(const std::string& text) {
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 RankedLabels ranked(const GroupLabels& group, Attribute attribute) {
-  const bool numeric = shape(attribute.dimension).numeric[attribute.number];
+  const bool numeric = is_numeric(attribute);
   const auto before = [&](const std::string& a, const std::string& b) {
     return numeric ? number_of(a) < number_of(b) : a < b;
   };
@@ -127,6 +121,16 @@ void append_line(const std::vector<std::string>& fields, std::string& text) {
 }
 
 }  // namespace
+
+bool is_numeric(Attribute attribute) {
+  return shape(attribute.dimension).numeric[attribute.number];
+}
+
+std::int64_t number_of(std::string_view text) {
+  std::int64_t number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 std::string ResultTable::csv() const {
   std::string text;

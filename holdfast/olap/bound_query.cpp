@@ -1,7 +1,6 @@
 #include <holdfast/olap/bound_query.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -11,18 +10,11 @@
 namespace holdfast::olap {
 namespace {
 
-bool is_number(Attribute attribute) { return shape(attribute.dimension).numeric[attribute.number]; }
-std::int64_t number_of(std::string_view text) {
-  std::int64_t number = -1;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 bool fulfils(const AttributeFilter& condition, const std::string& value) {
   if (!condition.any_of.empty())
     return std::find(condition.any_of.begin(), condition.any_of.end(), value) !=
            condition.any_of.end();
-  if (!is_number(condition.attribute)) return condition.from <= value && value <= condition.to;
+  if (!is_numeric(condition.attribute)) return condition.from <= value && value <= condition.to;
   const auto number = number_of(value);
   return number_of(condition.from) <= number && number <= number_of(condition.to);
 }

@@ -15,7 +15,7 @@ std::uint64_t seed_of(std::uint64_t id, const DeltaHeader& header) {
   return mix64(mix64(id + header.previous) + header.number);
 }
 
-Error damaged(std::uint64_t at, const std::string& what) {
+Error damaged_rows(std::uint64_t at, const std::string& what) {
   return {Errc::kCorrupt, "star: appended rows (at " + std::to_string(at) + "): " + what +
                               "; load the tables again, or restore a copy"};
 }
@@ -29,13 +29,13 @@ struct Entry {
 Result<Entry> read_entry(std::span<const std::byte> region, std::uint64_t at, std::uint64_t id) {
   DeltaHeader header;
   if (at < kDataAt || at > region.size() || region.size() - at < sizeof header)
-    return damaged(at, "they lie outside of the region");
+    return damaged_rows(at, "they lie outside of the region");
   std::memcpy(&header, region.data() + at, sizeof header);
   if (header.magic != kDeltaMagic || header.body_bytes > region.size() - at - sizeof header)
-    return damaged(at, "there is no entry");
+    return damaged_rows(at, "there is no entry");
   const auto body = region.subspan(at + sizeof header, header.body_bytes);
   if (checksum64(body, seed_of(id, header)) != header.checksum)
-    return damaged(at, "the checksum does not fit");
+    return damaged_rows(at, "the checksum does not fit");
   Entry entry{{at, sizeof header + header.body_bytes}, {}, header.previous, header.number};
   ByteReader in(body);
   entry.blocks.resize(in.count(kBlockInfoBytes));
@@ -44,9 +44,9 @@ Result<Entry> read_entry(std::span<const std::byte> region, std::uint64_t at, st
     HF_RETURN_IF_ERROR(block.check());
     if (block.offset % kCacheLineBytes != 0 || block.offset < kDataAt ||
         block.offset > region.size() || block.bytes > region.size() - block.offset)
-      return damaged(at, "a block leads outside of the region");
+      return damaged_rows(at, "a block leads outside of the region");
   }
-  if (!in.done()) return damaged(at, "the entry is shorter or longer than it says");
+  if (!in.done()) return damaged_rows(at, "the entry is shorter or longer than it says");
   return entry;
 }
 
@@ -86,7 +86,7 @@ Status read_deltas(std::span<const std::byte> region, std::uint64_t last, std::u
     const bool follows =
         entries.empty() ? entry.number > 0 : entry.number + 1 == entries.back().number;
     if (!follows || (entry.number == 1) != (entry.previous == 0))
-      return damaged(at * kCacheLineBytes, "they do not follow each other");
+      return damaged_rows(at * kCacheLineBytes, "they do not follow each other");
     entries.push_back(std::move(entry));
   }
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)

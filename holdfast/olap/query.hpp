@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <holdfast/olap/star.hpp>
@@ -52,5 +53,9 @@ struct ResultTable {
   bool operator==(const ResultTable&) const = default;
   std::string csv() const;
 };
+
+// Attributes that compare as numbers, and their values so; -1 for what is none.
+bool is_numeric(Attribute attribute);
+std::int64_t number_of(std::string_view text);
 
 }  // namespace holdfast::olap

@@ -68,9 +68,9 @@ AddRows add_rows_of(Sum sum, std::size_t digits) {
 }
 
 // One thread's part of a scan.
-class Worker {
+class BlockWorker {
  public:
-  Worker(const StarVersion& star, const BoundQuery& query, const Kernels& kernels)
+  BlockWorker(const StarVersion& star, const BoundQuery& query, const Kernels& kernels)
       : block_(star, query), kernels_(kernels), cells_(query.group_count) {}
 
   Status add_block(std::size_t number) {
@@ -163,9 +163,9 @@ Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& 
     places.push_back({block.offset, block.bytes});
   auto morsels = Morsels::of(star.region(), places, team);
   // All memory is taken here: a thread that finds none could not say so.
-  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::unique_ptr<BlockWorker>> workers;
   for (unsigned i = 0; i < team.size(); ++i)
-    workers.push_back(std::make_unique<Worker>(star, query, kernels));
+    workers.push_back(std::make_unique<BlockWorker>(star, query, kernels));
   std::vector<Status> statuses(team.size());
   team.run([&](unsigned number) {
     while (const auto block = morsels.next(team.node_of(number))) {

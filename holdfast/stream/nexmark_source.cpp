@@ -91,7 +91,7 @@ std::span<const Known> columns_of(Topic topic) {
   return kBidColumns;
 }
 
-struct Field {
+struct NexmarkField {
   std::size_t column = 0;
   Make make = Make::kId;
 };
@@ -106,7 +106,7 @@ struct Settings {
 
 class NexmarkSource : public Source {
  public:
-  NexmarkSource(std::vector<Field> fields, const Settings& settings)
+  NexmarkSource(std::vector<NexmarkField> fields, const Settings& settings)
       : fields_(std::move(fields)), settings_(settings) {
     go_to_own();
   }
@@ -244,13 +244,13 @@ class NexmarkSource : public Source {
     }
   }
 
-  std::vector<Field> fields_;
+  std::vector<NexmarkField> fields_;
   const Settings settings_;
   std::uint64_t event_ = 0;
 };
 
-Result<std::vector<Field>> fields_of(const sql::Table& table, Topic topic) {
-  std::vector<Field> fields;
+Result<std::vector<NexmarkField>> fields_of(const sql::Table& table, Topic topic) {
+  std::vector<NexmarkField> fields;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     if (table.computed[i] != nullptr) continue;
     const auto& column = table.columns[i];

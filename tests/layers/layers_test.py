@@ -58,7 +58,7 @@ INCLUDE = re.compile(r'#include\s*[<"]holdfast/(\w+)/')
 PUBLIC = set(re.findall(r'^ +([a-z_/]+\.hpp)\)?$', (ROOT / 'cmake' / 'HoldfastPublicHeaders.cmake').read_text(), re.M))
 PUBLIC_MARK = '\n// Public header.\n'
 PRIVATE = re.compile(r'//.*(\b[Ss]eed 0\d\d\b|anchors/|\b[Hh]oles? \d)')
-LOCAL_NAME = re.compile(r'(?:\[\[.*?\]\] )?(?!using |return |template|namespace|#|//|\}| )[A-Za-z_][\w:<>,&* ]*?[ &*]([A-Za-z_]\w*)(?:\(| =|\{| \{|;| final)')
+LOCAL_NAME = re.compile(r'(?:\[\[.*?\]\] )?(?!using |return |template|namespace|#|//|\}| )[A-Za-z_][\w:<>,&* ]*?[ &*]([A-Za-z_]\w*)(?:\(| =|\{| \{|;| final| : )')
 COMMENT = re.compile(r'\s*//(?P<indent> *)(?P<text>.*)$')
 HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|Media|Format|Output|Exit|Keys|Values?) {2,}\S')
 
@@ -181,7 +181,7 @@ def shared_names(sources):
     for name, text in sources:
         for local in sorted(local_names(text)):
             if local in of:
-                found.append(f'{name}: `{local[1]}` is a name of {of[local]}, too: a first build compiles them as one')
+                found.append(f'{name}: `{local[1]}` is a name of {of[local]}, too: some builds compile them as one')
             of.setdefault(local, name)
     return found
 
@@ -190,12 +190,14 @@ def pieces():
     """The sources of each library that is compiled in pieces."""
     for path in sorted((ROOT / 'holdfast').glob('*/CMakeLists.txt')) + [ROOT / 'tools' / 'CMakeLists.txt']:
         text = path.read_text()
-        whole = re.findall(r'holdfast_layer\(\w+ PRECOMPILED(.*?)DEPENDS|holdfast_layer\(\w+ PRECOMPILED(.*?)\)', text, re.S)
+        for name, sources in re.findall(r'set\((\w+_sources)\s(.*?)\)', text, re.S):
+            text = text.replace(f'${{{name}}}', sources)
+        whole = [one for one in re.findall(r'holdfast_layer\((.*?)\n?\)', text, re.S) if 'NO_PIECES' not in one]
         for target in re.findall(r'holdfast_in_few_pieces\((\w+)', text):
             whole += re.findall(rf'add_library\({target} (.*?)\)', text, re.S)
         for names in whole:
-            names = re.findall(r'[\w/]+\.cpp', ''.join(names))
-            yield [((path.parent / name).relative_to(ROOT).as_posix(), (path.parent / name).read_text()) for name in names]
+            names = [path.parent / name for name in re.findall(r'(?<![\w/}])[\w/]+\.cpp', names)]
+            yield [(name.relative_to(ROOT).as_posix(), name.read_text()) for name in names]
 
 
 def violations(name, text):
@@ -275,7 +277,7 @@ def self_test():
     assert shared_names([('a.cpp', local), ('b.cpp', local.replace('int n', 'long n'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('a::b', 'a::c'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('bad', 'ill'))])
-    for named in ('struct bad {', 'constexpr std::size_t bad = 3;', '[[gnu::flatten]] bool bad(const A& a) {', 'class bad final : C {'):
+    for named in ('struct bad {', 'constexpr std::size_t bad = 3;', '[[gnu::flatten]] bool bad(const A& a) {', 'class bad final : C {', 'class bad : public C {'):
         assert shared_names([('a.cpp', local), ('b.cpp', local.replace('Error bad(int n) {', named))]), named
 
 

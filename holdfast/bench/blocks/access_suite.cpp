@@ -173,8 +173,8 @@ class OurWriter {
 };
 
 template <class S, class... Rest>
-SubjectEntry entry(const char* name, const Context& context, const AccessShape& shape,
-                   const std::shared_ptr<AccessMemory>& memory, Rest... rest) {
+SubjectEntry access_entry(const char* name, const Context& context, const AccessShape& shape,
+                          const std::shared_ptr<AccessMemory>& memory, Rest... rest) {
   return {name,
           [&context, shape, memory, rest...](unsigned) {
             return std::make_unique<S>(context, shape, memory, rest...);
@@ -262,10 +262,10 @@ class Builder {
   template <class S>
   void on_both_media(Experiment& experiment, const AccessShape& shape) {
     auto& subjects = experiment.plan.subjects;
-    subjects.push_back(entry<S>("floor", context_, shape, memory_, AccessMedium::kRegion));
+    subjects.push_back(access_entry<S>("floor", context_, shape, memory_, AccessMedium::kRegion));
     // Beside a region that is DRAM itself it would be the same twice.
     if (context_.report.kind != "dram")
-      subjects.push_back(entry<S>("dram", context_, shape, memory_, AccessMedium::kDram));
+      subjects.push_back(access_entry<S>("dram", context_, shape, memory_, AccessMedium::kDram));
   }
   // Where a non-temporal store does not leave the cache, none of them takes one for durable.
   void add_writers(Experiment& experiment, const AccessShape& shape) {
@@ -277,7 +277,7 @@ class Builder {
       return;
     }
     auto& subjects = experiment.plan.subjects;
-    subjects.push_back(entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
+    subjects.push_back(access_entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
     // It takes the best instruction that there is.
     if (streams || instruction_of(shape.flush) == cpu().write_back)
       subjects.push_back(libpmem_access_entry(context_, shape, memory_));

@@ -141,7 +141,7 @@ class LogSubject final : public BlockSubject {
 };
 
 template <class S, class... Rest>
-SubjectEntry entry(const std::string& name, const Context& context, Rest... rest) {
+SubjectEntry log_entry(const std::string& name, const Context& context, Rest... rest) {
   return {name, [&context, rest...](unsigned) { return std::make_unique<S>(context, rest...); },
           ""};
 }
@@ -164,13 +164,13 @@ std::vector<Experiment> log_experiments(const Context& context) {
       experiment.parameters.set("record_bytes", bytes);
       experiment.parameters.set("padded", padded);
       auto& plan = experiment.plan;
-      plan.subjects.push_back(entry<FenceSubject>("fence", context, shape));
+      plan.subjects.push_back(log_entry<FenceSubject>("fence", context, shape));
       // Ours, then the published ones.
       for (const auto format : registered_formats()) {
         if (!padded && !frames_of(format)->works_dense()) continue;
         const auto ours = format == LogFormat::kChecksum;
-        plan.subjects.push_back(entry<LogSubject>(ours ? "holdfast" : std::string(name(format)),
-                                                  context, shape, format));
+        plan.subjects.push_back(log_entry<LogSubject>(ours ? "holdfast" : std::string(name(format)),
+                                                      context, shape, format));
       }
       // It knows no padding; beside both, so that each ratio is of one run.
       plan.subjects.push_back(libpmemlog_entry(context, shape));

@@ -60,7 +60,7 @@ class PageSubject : public BlockSubject {
 };
 
 // The floor: the changed lines to their place, one fence. A crash leaves any of them.
-class FenceSubject final : public PageSubject {
+class PageFenceSubject final : public PageSubject {
  public:
   using PageSubject::PageSubject;
   Status create() override {
@@ -216,8 +216,8 @@ class ChecksumSubject final : public PageSubject {
 };
 
 template <class S, class... Arguments>
-SubjectEntry entry(std::string name, const Context& context, const PageShape& shape,
-                   std::shared_ptr<DramPages>& pages, Arguments... arguments) {
+SubjectEntry page_entry(std::string name, const Context& context, const PageShape& shape,
+                        std::shared_ptr<DramPages>& pages, Arguments... arguments) {
   return {std::move(name),
           [&context, shape, &pages, arguments...](unsigned) -> std::unique_ptr<Subject> {
             return std::make_unique<S>(context, shape, pages, arguments...);
@@ -253,16 +253,17 @@ std::vector<Experiment> page_experiments(const Context& context) {
       experiment.parameters.set("dirty_lines", dirty_lines);
       experiment.parameters.set("in_dram", whole_page ? "whole page" : "dirty lines");
       auto& subjects = experiment.plan.subjects;
-      subjects.push_back(entry<FenceSubject>("fence", context, shape, pages));
+      subjects.push_back(page_entry<PageFenceSubject>("fence", context, shape, pages));
       subjects.push_back(
-          entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
+          page_entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
       subjects.push_back(
-          entry<StoreSubject>("ulog", context, shape, pages, FlushMethod::kMicroLog));
+          page_entry<StoreSubject>("ulog", context, shape, pages, FlushMethod::kMicroLog));
       subjects.push_back(
-          entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
+          page_entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
       if (whole_page) {
-        subjects.push_back(entry<CowNoVersionSubject>("cow-no-version", context, shape, pages));
-        subjects.push_back(entry<ChecksumSubject>("checksum", context, shape, pages));
+        subjects.push_back(
+            page_entry<CowNoVersionSubject>("cow-no-version", context, shape, pages));
+        subjects.push_back(page_entry<ChecksumSubject>("checksum", context, shape, pages));
         subjects.push_back(libpmemblk_entry(context, shape, pages));
       }
       experiment.plan.operations = {{"flush_page", {}}};

@@ -109,7 +109,7 @@ class BareSubject final : public AllocationSubject {
   const char* calls() const override { return "one word stored, one fence: no allocator"; }
 };
 
-class PageSubject final : public AllocationSubject {
+class PageAllocation final : public AllocationSubject {
  public:
   using AllocationSubject::AllocationSubject;
   Status create() override {
@@ -141,10 +141,10 @@ class PageSubject final : public AllocationSubject {
   std::vector<std::byte> found_;
 };
 
-class StoreSubject final : public AllocationSubject {
+class StoreAllocation final : public AllocationSubject {
  public:
   using AllocationSubject::AllocationSubject;
-  ~StoreSubject() override { StoreSubject::destroy(); }
+  ~StoreAllocation() override { StoreAllocation::destroy(); }
 
   Status create() override {
     const auto& region = context_.options.region;
@@ -203,7 +203,8 @@ class StoreSubject final : public AllocationSubject {
 };
 
 template <class S>
-SubjectEntry entry(const std::string& name, const Context& context, const AllocationShape& shape) {
+SubjectEntry allocation_entry(const std::string& name, const Context& context,
+                              const AllocationShape& shape) {
   return {name, [&context, shape](unsigned) { return std::make_unique<S>(context, shape); }, ""};
 }
 
@@ -211,10 +212,10 @@ SubjectEntry entry(const std::string& name, const Context& context, const Alloca
 
 std::vector<SubjectEntry> own_allocation_entries(const Context& context,
                                                  const AllocationShape& shape) {
-  std::vector<SubjectEntry> entries = {entry<BareSubject>("fence", context, shape)};
+  std::vector<SubjectEntry> entries = {allocation_entry<BareSubject>("fence", context, shape)};
   if (shape.bytes >= kCacheLineBytes)
-    entries.push_back(entry<PageSubject>("holdfast-page", context, shape));
-  entries.push_back(entry<StoreSubject>("holdfast-kv", context, shape));
+    entries.push_back(allocation_entry<PageAllocation>("holdfast-page", context, shape));
+  entries.push_back(allocation_entry<StoreAllocation>("holdfast-kv", context, shape));
   return entries;
 }
 

@@ -160,7 +160,7 @@ class FieldSubject final : public TransactionSubject {
   std::vector<Log> logs_;
 };
 
-class PageSubject final : public TransactionSubject {
+class PageTransaction final : public TransactionSubject {
  public:
   using TransactionSubject::TransactionSubject;
   // One store for all threads; each has its share of the pages.
@@ -208,7 +208,8 @@ class PageSubject final : public TransactionSubject {
 };
 
 template <class S>
-SubjectEntry entry(const std::string& name, const Context& context, const ByteShape& shape) {
+SubjectEntry transaction_entry(const std::string& name, const Context& context,
+                               const ByteShape& shape) {
   return {name, [&context, shape](unsigned) { return std::make_unique<S>(context, shape); }, ""};
 }
 
@@ -217,16 +218,16 @@ SubjectEntry entry(const std::string& name, const Context& context, const ByteSh
 std::vector<SubjectEntry> own_transaction_entries(const Context& context, const ByteShape& shape) {
   const auto ours = [&]() -> SubjectEntry {
     switch (shape.bytes) {
-      case 8: return entry<WordSubject>("holdfast", context, shape);
-      case 16: return entry<FieldSubject<16>>("holdfast", context, shape);
-      case 32: return entry<FieldSubject<32>>("holdfast", context, shape);
-      case 64: return entry<FieldSubject<64>>("holdfast", context, shape);
-      case 128: return entry<FieldSubject<128>>("holdfast", context, shape);
-      case 256: return entry<FieldSubject<256>>("holdfast", context, shape);
-      default: return entry<PageSubject>("holdfast", context, shape);
+      case 8: return transaction_entry<WordSubject>("holdfast", context, shape);
+      case 16: return transaction_entry<FieldSubject<16>>("holdfast", context, shape);
+      case 32: return transaction_entry<FieldSubject<32>>("holdfast", context, shape);
+      case 64: return transaction_entry<FieldSubject<64>>("holdfast", context, shape);
+      case 128: return transaction_entry<FieldSubject<128>>("holdfast", context, shape);
+      case 256: return transaction_entry<FieldSubject<256>>("holdfast", context, shape);
+      default: return transaction_entry<PageTransaction>("holdfast", context, shape);
     }
   };
-  return {entry<InPlaceSubject>("fence", context, shape), ours()};
+  return {transaction_entry<InPlaceSubject>("fence", context, shape), ours()};
 }
 
 }  // namespace holdfast::bench::blocks

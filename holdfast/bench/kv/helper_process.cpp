@@ -24,7 +24,7 @@ struct Ended {
   bool good = false;
 };
 
-std::string io_error(const char* call) { return std::string(call) + ": " + std::strerror(errno); }
+std::string call_error(const char* call) { return std::string(call) + ": " + std::strerror(errno); }
 
 bool receive(int socket, void* to, std::size_t bytes) {
   ssize_t got;
@@ -78,13 +78,13 @@ struct HelperProcess::Request {
 Result<std::unique_ptr<HelperProcess>> HelperProcess::start(const Work& work) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    return Error{Errc::kIo, io_error("socketpair")};
+    return Error{Errc::kIo, call_error("socketpair")};
   void* memory = ::mmap(nullptr, sizeof(HelperShared), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return Error{Errc::kIo, io_error("mmap")};
+  if (memory == MAP_FAILED) return Error{Errc::kIo, call_error("mmap")};
   auto* shared = new (memory) HelperShared;
   const auto server = ::fork();
-  if (server < 0) return Error{Errc::kIo, io_error("fork")};
+  if (server < 0) return Error{Errc::kIo, call_error("fork")};
   if (server == 0) {
     ::close(sockets[0]);
     serve(sockets[1], *shared, work);

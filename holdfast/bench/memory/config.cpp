@@ -11,8 +11,6 @@ namespace {
 // Access lists hold 4-byte indices.
 constexpr std::uint64_t kSlotsMax = std::uint64_t{1} << 32;
 
-std::string bytes(std::uint64_t value) { return format_bytes(value); }
-
 class Checks {
  public:
   explicit Checks(const Config& config) : config_(config) {}
@@ -62,13 +60,14 @@ class Checks {
     const auto size = config_.custom() || config_.chase() ? kCacheLineBytes : config_.access_bytes;
     if (!size_is_good_ || !used) return;
     if (range.bytes % size != 0) {
-      problem(key, bytes(range.bytes) + " is no multiple of " +
+      problem(key, format_bytes(range.bytes) + " is no multiple of " +
                        (size == config_.access_bytes && !config_.custom()
-                            ? "access_size, " + bytes(size)
+                            ? "access_size, " + format_bytes(size)
                             : std::string("64, the size of a line")));
     } else if (range.bytes / size > kSlotsMax) {
-      problem(key, bytes(range.bytes) + " holds more than 2^32 accesses of " + bytes(size) +
-                       "; at most " + bytes(kSlotsMax * size) + " are possible");
+      problem(key, format_bytes(range.bytes) + " holds more than 2^32 accesses of " +
+                       format_bytes(size) + "; at most " + format_bytes(kSlotsMax * size) +
+                       " are possible");
     }
   }
 
@@ -89,7 +88,7 @@ class Checks {
         (config_.stride_bytes % config_.access_bytes != 0 ||
          (config_.memory_range.bytes > 0 &&
           config_.memory_range.bytes % config_.stride_bytes != 0))) {
-      problem(KeyId::kStride, bytes(config_.stride_bytes) +
+      problem(KeyId::kStride, format_bytes(config_.stride_bytes) +
                                   " must be a multiple of access_size and divide memory_range");
     }
     if (config_.write_ratio >= 0) {
@@ -131,15 +130,16 @@ class Checks {
     // for.
     if (config_.grouping == Grouping::kIndividual) {
       if (config_.memory_range.bytes / partitions < unit)
-        problem(KeyId::kMemoryRange, bytes(config_.memory_range.bytes) + " is too little for " +
-                                         std::to_string(partitions) + " threads");
+        problem(KeyId::kMemoryRange, format_bytes(config_.memory_range.bytes) +
+                                         " is too little for " + std::to_string(partitions) +
+                                         " threads");
       return;
     }
     if (config_.memory_range.bytes % (partitions * unit) != 0) {
       problem(
           config_.is_set(KeyId::kNumberPartitions) ? KeyId::kNumberPartitions : KeyId::kMemoryRange,
-          bytes(config_.memory_range.bytes) + " of memory_range cannot be cut into " +
-              std::to_string(partitions) + " parts of whole accesses of " + bytes(unit));
+          format_bytes(config_.memory_range.bytes) + " of memory_range cannot be cut into " +
+              std::to_string(partitions) + " parts of whole accesses of " + format_bytes(unit));
     }
   }
 
@@ -163,9 +163,9 @@ class Checks {
     if (config_.is_set(KeyId::kFenceEveryOperations))
       problem(KeyId::kFenceEveryBytes, "and fence_every_operations exclude each other");
     if (config_.access_bytes > 0 && config_.fence_every_bytes % config_.access_bytes != 0)
-      problem(KeyId::kFenceEveryBytes, bytes(config_.fence_every_bytes) +
+      problem(KeyId::kFenceEveryBytes, format_bytes(config_.fence_every_bytes) +
                                            " must be a multiple of access_size, " +
-                                           bytes(config_.access_bytes));
+                                           format_bytes(config_.access_bytes));
   }
 
   void check_chain() {
@@ -178,9 +178,9 @@ class Checks {
       const auto span = static_cast<std::uint64_t>(reach.high - reach.low);
       if (span > range.bytes) {
         problem(KeyId::kCustomOperations, "operation " + std::to_string(i + 1) +
-                                              " and the writes after it span " + bytes(span) +
-                                              ", more than the range of " + bytes(range.bytes) +
-                                              ": an offset leaves it");
+                                              " and the writes after it span " +
+                                              format_bytes(span) + ", more than the range of " +
+                                              format_bytes(range.bytes) + ": an offset leaves it");
       }
     }
     if (config_.is_set(KeyId::kOperation))
@@ -195,10 +195,10 @@ class Checks {
     const auto window = config_.chase_window_bytes;
     if (window == 0) return;
     if (window < 2 * kCacheLineBytes || (window & (window - 1)) != 0) {
-      problem(KeyId::kChaseWindow, bytes(window) + " must be a power of two, at least 128");
+      problem(KeyId::kChaseWindow, format_bytes(window) + " must be a power of two, at least 128");
     } else if (config_.memory_range.bytes > 0 && config_.memory_range.bytes % window != 0) {
-      problem(KeyId::kChaseWindow,
-              bytes(window) + " must divide memory_range, " + bytes(config_.memory_range.bytes));
+      problem(KeyId::kChaseWindow, format_bytes(window) + " must divide memory_range, " +
+                                       format_bytes(config_.memory_range.bytes));
     }
   }
 

@@ -12,7 +12,6 @@
 namespace holdfast::bench::memory {
 namespace {
 
-constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 constexpr std::uint64_t kPointersReady = 1024;  // What stays in the first-level cache.
 
 std::string compare_lanes(const Lanes& seen, const LinesRead& lines) {

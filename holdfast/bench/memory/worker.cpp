@@ -13,7 +13,6 @@ namespace holdfast::bench::memory {
 namespace {
 
 constexpr std::uint64_t kBlockOperations = 1024;
-constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
 
 // In the place of a kernel: what is left is the way to it.
 void touch_nothing(const Accesses&) {}

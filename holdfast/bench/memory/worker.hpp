@@ -23,6 +23,9 @@ namespace holdfast::bench::memory {
 // stop. (With 64 KiB, which are 42 chains of three nodes, calls took 4 % of the time.)
 inline constexpr std::uint64_t kCallBytes = 1 * MiB;
 
+// More operations than any run does: what only its time ends.
+inline constexpr std::uint64_t kEndless = std::uint64_t{1} << 62;
+
 struct RangeView {
   std::byte* base = nullptr;
   std::uint64_t bytes = 0;

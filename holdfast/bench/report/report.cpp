@@ -49,7 +49,7 @@ Document for_the_page(const Document& document) {
   return slim;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json claim_json(const Claim& claim) {
   auto where = Json::object();
@@ -60,8 +60,8 @@ Json claim_json(const Claim& claim) {
           {"field", claim.field},
           {"where", std::move(where)},
           {"value", claim.value},
-          {"low", number(claim.low)},
-          {"high", number(claim.high)},
+          {"low", json_number(claim.low)},
+          {"high", json_number(claim.high)},
           {"how", claim.how},
           {"text", claim.text},
           {"system", claim.system},

@@ -11,7 +11,7 @@ namespace holdfast::bench::stream {
 namespace {
 
 // A row of the answer, in the layout of its columns.
-struct Answer {
+struct AnswerRow {
   std::uint64_t nulls;
   std::int64_t window_start, sensor, sum;
 };
@@ -163,8 +163,8 @@ Status AnswerSink::write_records(holdfast::stream::RowKind kind,
                                  std::span<const std::byte> records) {
   if (kind != holdfast::stream::RowKind::kInsert)
     return Error{Errc::kCorrupt, "wrong: a window's row was changed"};
-  for (; records.size() >= sizeof(Answer); records = records.subspan(sizeof(Answer))) {
-    Answer row;
+  for (; records.size() >= sizeof(AnswerRow); records = records.subspan(sizeof(AnswerRow))) {
+    AnswerRow row;
     std::memcpy(&row, records.data(), sizeof row);
     if (row.nulls != 0) return Error{Errc::kCorrupt, "wrong: a row has a NULL"};
     HF_RETURN_IF_ERROR(add(row.window_start, row.sensor, row.sum));

@@ -24,7 +24,7 @@ constexpr std::size_t kChunkRows = 1024;
 // Cells by the attributes that make a group, place behind place.
 using GroupCells = std::unordered_map<std::string, Cell>;
 
-std::int64_t value_of(Sum sum, const FactRow& row) {
+std::int64_t row_value(Sum sum, const FactRow& row) {
   switch (sum) {
     case Sum::kPriceTimesDiscount:
       return static_cast<std::int64_t>(std::uint64_t{row.extended_price} * row.discount);
@@ -42,9 +42,9 @@ bool within(std::span<const MeasureRange> ranges, const FactRow& row) {
 }
 
 // One thread's part of a query.
-class Worker {
+class RowWorker {
  public:
-  Worker(const StoredRows& rows, const DimensionCopy& dimensions, const RowQuery& query)
+  RowWorker(const StoredRows& rows, const DimensionCopy& dimensions, const RowQuery& query)
       : rows_(rows), dimensions_(dimensions), query_(query) {}
 
   Status add_run(std::size_t number) {
@@ -110,7 +110,7 @@ class Worker {
     }
     auto found = cells_.find(group_);
     if (found == cells_.end()) found = cells_.emplace(group_, Cell{}).first;
-    found->second.sum += value_of(query_.sum, row);
+    found->second.sum += row_value(query_.sum, row);
     ++found->second.rows;
     ++passed_;
   }
@@ -179,10 +179,10 @@ Result<LabelledCells> label(const StarQuery& query, const GroupCells& cells) {
 Result<Answer> answer(const StarQuery& query, const StoredRows& rows, const DimensionCopies& copies,
                       Team& team) {
   HF_ASSIGN_OR_RETURN(const auto bound, bind(query, rows));
-  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::unique_ptr<RowWorker>> workers;
   for (unsigned i = 0; i < team.size(); ++i)
     workers.push_back(
-        std::make_unique<Worker>(rows, copies.of(team.nodes()[team.node_of(i)]), bound));
+        std::make_unique<RowWorker>(rows, copies.of(team.nodes()[team.node_of(i)]), bound));
   std::vector<Status> statuses(team.size());
   auto morsels = Morsels::of(rows.region(), rows.places(), team);
   std::atomic<bool> out_of_memory{false};

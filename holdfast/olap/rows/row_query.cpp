@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -13,16 +12,6 @@ namespace holdfast::olap {
 namespace {
 
 constexpr std::size_t kSampledTuples = 256;
-
-bool is_numeric(Attribute attribute) {
-  return shape(attribute.dimension).numeric[attribute.number];
-}
-
-std::int64_t number_of(std::string_view text) {
-  std::int64_t number = -1;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 double share_passing(const Join& join) {
   if (join.filters.empty() || join.tuples.empty()) return 1;

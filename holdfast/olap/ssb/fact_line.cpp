@@ -32,13 +32,6 @@ constexpr std::array<NumberField, 13> kNumbers{{
     {15, "lo_commitdate", UINT32_MAX, &FactRow::commit_date},
 }};
 
-struct KeyField {
-  std::uint8_t field;
-  std::string_view name;
-};
-constexpr std::array<KeyField, kDimensions> kKeys{
-    {{5, "lo_orderdate"}, {2, "lo_custkey"}, {4, "lo_suppkey"}, {3, "lo_partkey"}}};
-
 template <std::size_t N>
 std::string parse_text(std::string_view name, std::string_view field, FixedText<N>& text) {
   if (!FixedText<N>::fits(field))
@@ -64,7 +57,7 @@ std::string parse_fact(const std::vector<std::string_view>& fields, const std::v
   }
   for (std::size_t i = 0; i < kDimensions; ++i) {
     if (!keys[i].contains(key_of(row, static_cast<Dimension>(i))))
-      return bad_field(kKeys[i].name, fields[kKeys[i].field],
+      return bad_field(kKeyFields[i].name, fields[kKeyFields[i].field],
                        "no line of " + std::string(kShapes[i].table) + ".tbl has this key");
   }
   auto wrong = parse_text("lo_orderpriority", fields[6], row.order_priority);

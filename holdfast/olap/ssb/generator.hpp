@@ -21,6 +21,9 @@ namespace holdfast::olap::ssb {
 
 inline constexpr std::uint64_t kDefaultSeed = 1;
 
+// Orders of one piece of work of those who load in parallel: 64 Ki lines on average.
+inline constexpr std::uint64_t kOrdersAtOnce = 16'384;
+
 struct Place {  // Of a customer or supplier.
   unsigned nation;
   unsigned region;

@@ -10,12 +10,12 @@
 #include <holdfast/olap/date_order.hpp>
 #include <holdfast/olap/in_order.hpp>
 #include <holdfast/olap/ssb/dimension_rows.hpp>
+#include <holdfast/olap/ssb/fact_line.hpp>
 #include <holdfast/olap/ssb/text_table.hpp>
 
 namespace holdfast::olap::ssb {
 namespace {
 
-constexpr std::uint64_t kOrdersAtOnce = 16'384;  // 64 Ki lines on average.
 static_assert(kOrdersAtOnce * 7 <= kMaxBlockRows);
 
 struct MeasureField {
@@ -31,13 +31,6 @@ constexpr std::array<MeasureField, 5> kMeasures{{
     {kRevenue, 12, UINT32_MAX, "lo_revenue"},
     {kSupplyCost, 13, UINT32_MAX, "lo_supplycost"},
 }};
-struct KeyField {
-  std::uint8_t field;
-  std::string_view name;
-};
-constexpr std::array<KeyField, kDimensions> kKeys{
-    {{5, "lo_orderdate"}, {2, "lo_custkey"}, {4, "lo_suppkey"}, {3, "lo_partkey"}}};
-constexpr std::size_t kFactFields = 17;
 
 using Lookups = std::vector<KeyLookup>;
 
@@ -82,17 +75,17 @@ void push_order(const Generator& generator, const Lookups& lookups, const Order&
 // ---- From files ----
 
 // A line of lineorder into `rows`, or what is wrong with it.
-std::string parse_fact(const std::vector<std::string_view>& fields, const Lookups& lookups,
-                       FactRows& rows) {
+std::string add_fact(const std::vector<std::string_view>& fields, const Lookups& lookups,
+                     FactRows& rows) {
   std::array<Digits, kDimensions> digits;
   std::array<std::uint32_t, kMeasures.size()> measures{};
   for (std::size_t i = 0; i < kDimensions; ++i) {
-    const auto text = fields[kKeys[i].field];
+    const auto text = fields[kKeyFields[i].field];
     std::uint32_t key = 0;
     if (!parse_number(text, UINT32_MAX, key))
-      return bad_field(kKeys[i].name, text, "a number up to 4294967295 is wanted");
+      return bad_field(kKeyFields[i].name, text, "a number up to 4294967295 is wanted");
     if (!lookups[i].find(key, digits[i]))
-      return bad_field(kKeys[i].name, text,
+      return bad_field(kKeyFields[i].name, text,
                        "no line of " + std::string(kShapes[i].table) + ".tbl has this key");
   }
   for (std::size_t i = 0; i < kMeasures.size(); ++i) {
@@ -147,7 +140,7 @@ FactPiece parse_facts(std::string_view text, const Lookups& lookups) {
     const auto line = take_line(text);
     ++piece.lines;
     auto wrong =
-        split_fields(line, fields) ? parse_fact(fields, lookups, rows) : bad_count(fields.size());
+        split_fields(line, fields) ? add_fact(fields, lookups, rows) : bad_count(fields.size());
     if (!wrong.empty()) piece.bad.add(piece.lines, std::move(wrong));
     if (rows.size() == kMaxBlockRows) flush();
   }

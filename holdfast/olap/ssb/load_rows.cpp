@@ -16,8 +16,6 @@
 namespace holdfast::olap::ssb {
 namespace {
 
-constexpr std::uint64_t kOrdersAtOnce = 16'384;  // 64 Ki lines on average.
-
 Result<DimensionTuple> to_tuple(Dimension dimension, const DimensionRow& row) {
   const auto& shape = olap::shape(dimension);
   DimensionTuple tuple{};

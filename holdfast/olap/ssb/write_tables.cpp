@@ -15,9 +15,9 @@ namespace holdfast::olap::ssb {
 namespace {
 
 constexpr std::uint64_t kRowsAtOnce = 16'384;
-constexpr std::uint64_t kOrdersAtOnce = 8'192;
+constexpr std::uint64_t kOrdersOfPiece = 8'192;
 
-Error file_error(const std::string& path) {
+Error write_error(const std::string& path) {
   const int code = errno;
   const Errc kind = code == ENOSPC ? Errc::kNoSpace : code == ENOENT ? Errc::kNotFound : Errc::kIo;
   return {kind, path + ": " + std::strerror(code)};
@@ -35,11 +35,11 @@ class FileSink : public TableSink {
   }
   Status append(std::string_view text) override {
     if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size())
-      return file_error(path_);
+      return write_error(path_);
     return {};
   }
   Status close() override {
-    if (std::fclose(file_.release()) != 0) return file_error(path_);
+    if (std::fclose(file_.release()) != 0) return write_error(path_);
     return {};
   }
 
@@ -102,7 +102,7 @@ Status write_table(TableSink& sink, std::span<const TableColumn> csv_columns, st
 
 Result<std::unique_ptr<TableSink>> file_sink(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return file_error(path);
+  if (file == nullptr) return write_error(path);
   return std::unique_ptr<TableSink>(std::make_unique<FileSink>(file, path));
 }
 
@@ -125,7 +125,7 @@ Result<WrittenTables> write_tables(const Generator& generator, TableText form,
                                return 0u;
                              }));
   }
-  HF_RETURN_IF_ERROR(write(columns_of_lineorder(), generator.orders(), kOrdersAtOnce,
+  HF_RETURN_IF_ERROR(write(columns_of_lineorder(), generator.orders(), kOrdersOfPiece,
                            [&](std::uint64_t number, std::string& text) {
                              const Order order = generator.order(number);
                              generator.append_text(order, text);

@@ -7,7 +7,7 @@
 namespace holdfast::stream::compile {
 namespace {
 
-constexpr std::size_t kRows = 256;
+constexpr std::size_t kRowsAtOnce = 256;
 // So many that taking them off the source, one worker after the other, costs little beside them.
 constexpr std::size_t kClaimed = 2048;
 
@@ -50,7 +50,7 @@ void CompiledPart::read(Source& source, Batch& batch) const {
   auto* const shared = dynamic_cast<SharedRecordSource*>(&source);
   records.shared = shared;
   if (shared == nullptr) {
-    records.values.resize(kRows, sql::Row(plan_.source().columns.size()));
+    records.values.resize(kRowsAtOnce, sql::Row(plan_.source().columns.size()));
     return read_rows(source, records.values, batch);
   }
   records.claim = shared->claim(kClaimed);
@@ -61,7 +61,7 @@ void CompiledPart::read(Source& source, Batch& batch) const {
 
 void CompiledPart::prepare(Batch& batch, bool watermark) {
   auto& records = static_cast<Records&>(batch);
-  records.records.resize((records.shared != nullptr ? kClaimed : kRows) * layout_.bytes);
+  records.records.resize((records.shared != nullptr ? kClaimed : kRowsAtOnce) * layout_.bytes);
   auto* const data = records.records.data();
   if (records.shared != nullptr) {
     records.shared->read(records.claim, data);

@@ -10,19 +10,23 @@
 namespace holdfast::stream::compile {
 namespace {
 
-std::string text(std::uint64_t number) { return std::to_string(number); }
+std::string number_text(std::uint64_t number) { return std::to_string(number); }
 
 std::vector<std::string> columns_of_row(const std::string& row, std::size_t count) {
   std::vector<std::string> columns;
   for (std::size_t i = 0; i < count; ++i)
-    columns.push_back(row + ".get<" + text(i) + ">()");
+    columns.push_back(row + ".get<" + number_text(i) + ">()");
   return columns;
 }
 
 class NodeWriter {
  public:
   NodeWriter(const sql::Plan& plan, std::size_t node, QueryParts& parts)
-      : plan_(plan), number_(node), node_(plan.nodes[node]), self_(text(node)), parts_(parts) {
+      : plan_(plan),
+        number_(node),
+        node_(plan.nodes[node]),
+        self_(number_text(node)),
+        parts_(parts) {
     made_.take.resize(node_.inputs.size());
   }
 
@@ -52,7 +56,7 @@ class NodeWriter {
   Made operator()(const sql::AssignWindows& assign) {
     const auto& window = assign.window;
     made_.counts_times = true;
-    made_.take[0] = {"const auto time = row.get<" + text(window.time_column) + ">();",
+    made_.take[0] = {"const auto time = row.get<" + number_text(window.time_column) + ">();",
                      "if (!time.known) return static_cast<void>(++without_time" + self_ + "_);",
                      "for_each_window<" + std::to_string(window.size_ms) + ", " +
                          std::to_string(window.slide_ms) + ", " + std::to_string(window.offset_ms) +
@@ -134,14 +138,14 @@ class NodeWriter {
         return not_compiled("an order by what is no column");
     }
     begin(input_row(0));
-    constant("std::uint64_t", "kFirst", text(rank.first) + "u");
-    constant("std::uint64_t", "kLast", text(rank.last) + "u");
+    constant("std::uint64_t", "kFirst", number_text(rank.first) + "u");
+    constant("std::uint64_t", "kLast", number_text(rank.last) + "u");
     constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
     alias("Key", key_type(rank.partition));
     key("key", "Row", rank.partition, 0);
     line("  static int compare(const Row& a, const Row& b) {\n    int order = 0;");
     for (const auto& order : rank.order) {
-      const auto get = ".get<" + text(order.value->column) + ">()";
+      const auto get = ".get<" + number_text(order.value->column) + ">()";
       line(std::string("    if (order == 0) order = compare_in_order<") +
            (order.descending ? "true, " : "false, ") +
            (order.nulls_first ? "true>(a" : "false>(a") + get + ", b" + get + ");");
@@ -183,7 +187,9 @@ class NodeWriter {
   void constant(const std::string& type, const std::string& name, const std::string& value) {
     line("  static constexpr " + type + " " + name + " = " + value + ";");
   }
-  std::string input_row(std::size_t input) const { return "Row" + text(node_.inputs[input]); }
+  std::string input_row(std::size_t input) const {
+    return "Row" + number_text(node_.inputs[input]);
+  }
   const std::vector<sql::Column>& columns_of(std::size_t input) const {
     return plan_.nodes[node_.inputs[input]].columns;
   }
@@ -225,15 +231,15 @@ class NodeWriter {
   void leave_out(const sql::Join& join, std::size_t input) {
     const auto partner = extreme_partner(plan_, number_, input);
     if (!partner) return;
-    const auto get = [](std::uint32_t column) { return "row.get<" + text(column) + ">()"; };
-    const auto group = "ode" + text(partner->group);
+    const auto get = [](std::uint32_t column) { return "row.get<" + number_text(column) + ">()"; };
+    const auto group = "ode" + number_text(partner->group);
     std::vector<std::string> keys;
     for (const auto column : partner->keys)
       keys.push_back(get(column));
     const bool regular = join.form == sql::JoinForm::kRegular;
     made_.take[input] = {
-        "if (n" + group + "_.surpasses_" + (regular ? "at<" : "in<") + text(partner->aggregate) +
-            ">(",
+        "if (n" + group + "_.surpasses_" + (regular ? "at<" : "in<") +
+            number_text(partner->aggregate) + ">(",
         "        " +
             (regular ? get(partner->time) : get(partner->start) + ", " + get(partner->end)) + ", " +
             call("N" + group + "::Key", keys) + ", " + get(partner->value) + "))",
@@ -252,9 +258,9 @@ class NodeWriter {
   void out(const sql::Group& group) {
     std::vector<std::string> values;
     for (std::size_t i = 0; i < group.keys.size(); ++i)
-      values.push_back("key.get<" + text(i) + ">()");
+      values.push_back("key.get<" + number_text(i) + ">()");
     for (std::size_t i = 0; i < group.aggregates.size(); ++i)
-      values.push_back("state.get<" + text(i) + ">().result(run)");
+      values.push_back("state.get<" + number_text(i) + ">().result(run)");
     std::string times;
     if (group.windowed) {
       times = "std::int64_t start, std::int64_t end, ";
@@ -281,7 +287,7 @@ class NodeWriter {
   }
   void column(const std::string& name, const std::string& row, std::uint32_t number) {
     line("  static Maybe<std::int64_t> " + name + "(const " + row + "& row) {");
-    line("    return row.get<" + text(number) + ">();\n  }");
+    line("    return row.get<" + number_text(number) + ">();\n  }");
   }
   static std::string name_of(sql::JoinKind kind) {
     switch (kind) {

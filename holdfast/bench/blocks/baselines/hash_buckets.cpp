@@ -107,8 +107,8 @@ class HashBuckets::Insert {
 
 namespace {
 
-Fiber<std::optional<std::uint64_t>> lookup(Member& member, const Bucket& bucket,
-                                           const NodeLatch& latch, std::uint64_t key) {
+Fiber<std::optional<std::uint64_t>> lookup_in_bucket(Member& member, const Bucket& bucket,
+                                                     const NodeLatch& latch, std::uint64_t key) {
   co_await touched(member, &bucket);
   for (;; co_await blocked()) {
     const auto seen = latch.begin_read();
@@ -117,7 +117,8 @@ Fiber<std::optional<std::uint64_t>> lookup(Member& member, const Bucket& bucket,
   }
 }
 
-Fiber<InsertResult> insert(Member& member, Bucket& bucket, NodeLatch& latch, const KeyValue pair) {
+Fiber<InsertResult> insert_in_bucket(Member& member, Bucket& bucket, NodeLatch& latch,
+                                     const KeyValue pair) {
   co_await touched(member, &bucket);
   while (!member.latch(latch))
     co_await blocked();
@@ -154,7 +155,7 @@ Fiber<InsertResult> insert(Member& member, Bucket& bucket, NodeLatch& latch, con
           persist_, how, keys.size(),
           [&](std::size_t i, Member& member) {
             const auto number = bucket_of(keys[i]);
-            return lookup(member, first_[number], latches_.of(number), keys[i]);
+            return lookup_in_bucket(member, first_[number], latches_.of(number), keys[i]);
           },
           done);
       break;
@@ -194,7 +195,7 @@ Fiber<InsertResult> insert(Member& member, Bucket& bucket, NodeLatch& latch, con
           persist_, how, pairs.size(),
           [&](std::size_t i, Member& member) {
             const auto number = bucket_of(pairs[i].key);
-            return insert(member, first_[number], latches_.of(number), pairs[i]);
+            return insert_in_bucket(member, first_[number], latches_.of(number), pairs[i]);
           },
           done);
       break;

@@ -22,7 +22,7 @@ using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made o
 using holdfast::blocks::Record;
 namespace {
 
-constexpr std::uint64_t kHeadBytes = 16;
+constexpr std::uint64_t kHeaderBytes = 16;
 
 template <unsigned kWords>
 class HeaderFrames final : public Frames {
@@ -32,7 +32,7 @@ class HeaderFrames final : public Frames {
   unsigned fences() const override { return 2; }
   std::uint64_t min_segment_bytes() const override { return (kWords == 1 ? 1 : 2) * kPageBytes; }
   std::uint64_t frame_bytes(const Segment&, std::uint64_t length) const override {
-    return kHeadBytes + round_up(length, 8);
+    return kHeaderBytes + round_up(length, 8);
   }
 
   Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
@@ -48,7 +48,7 @@ class HeaderFrames final : public Frames {
       const std::uint64_t head[] = {tagged(group.lsn(first_lsn, i), flags_of(group, i)),
                                     record.size()};
       std::memcpy(to, head, sizeof head);
-      auto* const payload = to + kHeadBytes;
+      auto* const payload = to + kHeaderBytes;
       if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
       if (!record.empty()) std::memcpy(payload, record.data(), record.size());
       to += frame_bytes(segment, record.size());
@@ -64,13 +64,13 @@ class HeaderFrames final : public Frames {
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,
             Frame& frame, std::vector<std::byte>&) const override {
-    if (at + kHeadBytes > segment.bytes) return false;
+    if (at + kHeaderBytes > segment.bytes) return false;
     const auto tag = *segment.word(at), length = *segment.word(at + 8);
     const auto lsn = lsn_of(tag);
-    if (lsn <= after || lsn >= limit || length > segment.bytes - at - kHeadBytes) return false;
+    if (lsn <= after || lsn >= limit || length > segment.bytes - at - kHeaderBytes) return false;
     const auto end = at + frame_bytes(segment, length);
     frame = {lsn,
-             {segment.data + at + kHeadBytes, length},
+             {segment.data + at + kHeaderBytes, length},
              tag & kLastOfGroup ? segment.after_group(end) : end,
              (tag & kAfterCut) != 0};
     return true;

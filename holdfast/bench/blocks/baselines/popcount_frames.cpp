@@ -22,7 +22,7 @@ using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made o
 using holdfast::blocks::Record;
 namespace {
 
-constexpr std::uint64_t kHeadBytes = 16;
+constexpr std::uint64_t kCountedHeadBytes = 16;
 
 [[gnu::always_inline]] inline std::uint64_t count_bits(const std::byte* words,
                                                        std::uint64_t bytes) {
@@ -57,7 +57,7 @@ class PopcountFrames final : public Frames {
   std::string_view name() const override { return "poplog"; }
   unsigned fences() const override { return 1; }
   std::uint64_t frame_bytes(const Segment&, std::uint64_t length) const override {
-    return kHeadBytes + round_up(length, 8);
+    return kCountedHeadBytes + round_up(length, 8);
   }
 
   Result<std::uint64_t> append(const Segment& segment, std::uint64_t at, const Group& group,
@@ -70,7 +70,7 @@ class PopcountFrames final : public Frames {
     auto* to = begin;
     for (std::size_t i = 0; i < group.records.size(); ++i) {
       const auto& record = group.records[i];
-      auto* const payload = to + kHeadBytes;
+      auto* const payload = to + kCountedHeadBytes;
       if (record.size() % 8 != 0) std::memset(payload + round_down(record.size(), 8), 0, 8);
       if (!record.empty()) std::memcpy(payload, record.data(), record.size());
       const auto tag = tagged(group.lsn(first_lsn, i), flags_of(group, i));
@@ -84,13 +84,14 @@ class PopcountFrames final : public Frames {
 
   bool read(const Segment& segment, std::uint64_t at, std::uint64_t after, std::uint64_t limit,
             Frame& frame, std::vector<std::byte>&) const override {
-    if (at + kHeadBytes > segment.bytes) return false;
+    if (at + kCountedHeadBytes > segment.bytes) return false;
     const auto count = *segment.word(at), tag = *segment.word(at + 8);
     const auto length = count & 0xffffffff;
     const auto lsn = lsn_of(tag);
-    if (lsn <= after || lsn >= limit || round_up(length, 8) > segment.bytes - at - kHeadBytes)
+    if (lsn <= after || lsn >= limit ||
+        round_up(length, 8) > segment.bytes - at - kCountedHeadBytes)
       return false;
-    const auto* record = segment.data + at + kHeadBytes;
+    const auto* record = segment.data + at + kCountedHeadBytes;
     if (count_word(length, tag, record) != count) return false;
     const auto end = at + frame_bytes(segment, length);
     frame = {lsn,
