@@ -18,7 +18,7 @@ namespace holdfast::kv {
 
 namespace {
 
-constexpr std::size_t kGroup = 64;
+constexpr std::size_t kPagedGroup = 64;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, Wri
 // Brings into memory what the index names first at these places.
 template <class R>
 Status BasicWrites<R>::read_candidates(std::span<const Place> places) const {
-  std::array<Extent, kGroup> ranges;
+  std::array<Extent, kPagedGroup> ranges;
   std::size_t found = 0;
   for (const Place& place : places) {
     if (const Seen seen = rooms_.index.map().look(place, [](Line) { return true; }))
@@ -79,12 +79,12 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   if (rooms_.displaced && rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, Displaced::kSettledAtOnce));
   Lane& lane = rooms_.group->lane();
-  std::array<Place, kGroup> places;
-  std::array<Seen, kGroup> unread;
-  std::array<Appended, kGroup> appended;
+  std::array<Place, kPagedGroup> places;
+  std::array<Seen, kPagedGroup> unread;
+  std::array<Appended, kPagedGroup> appended;
   const auto guard = rooms_.epochs.enter(own.participant);
   const std::size_t first = done;
-  const std::size_t size = std::min(kGroup, keys.size() - first);
+  const std::size_t size = std::min(kPagedGroup, keys.size() - first);
   const auto record_at = [&](std::size_t i) {
     return NewRecord{RecordKind::kPut, places[i].hash, keys[first + i], values[first + i]};
   };

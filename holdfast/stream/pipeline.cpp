@@ -10,8 +10,7 @@ namespace holdfast::stream {
 Pipeline::Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source,
                    std::unique_ptr<Sink> sink, StateStore* store,
                    std::unique_ptr<Operators> operators)
-    : plan_(plan),
-      source_(std::move(source)),
+    : source_(std::move(source)),
       sink_(std::move(sink)),
       store_(store),
       operators_(std::move(operators)),

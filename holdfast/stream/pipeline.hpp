@@ -72,7 +72,6 @@ class Pipeline {
   Status checkpoint(bool finished);
   std::string metadata(bool finished) const;
 
-  const sql::Plan& plan_;
   std::unique_ptr<Source> source_;
   std::unique_ptr<Sink> sink_;
   StateStore* store_;

@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, BatchConcurrent, kEveryPlace, place_name);
 
 // Each says whether "ada" is there, once the batch is over.
 using Finds = bool (*)(Store<>&);
-const std::pair<const char*, Finds> kWriters[] = {
+const std::pair<const char*, Finds> kBatchWriters[] = {
     {"update_word",
      [](Store<>& store) {
        return store.update_word("ada", 0, [](std::uint64_t word) { return word + 1; }).has_value();
@@ -52,10 +52,10 @@ TEST_P(BatchConcurrent, AWordThatABatchErasesIsAbsentOnlyWithTheBatch) {
   StoreOptions options = tiny();
   options.patchable_words = {0};
   auto store = open(options);
-  for (const auto& [verb, finds] : kWriters) {
+  for (const auto& [verb, finds_it] : kBatchWriters) {
     ASSERT_TRUE(store.put("ada", std::string(16, 'v')));
     std::future<bool> found;
-    ForTests::publish_slowly(store, "ada", std::nullopt, [&, finds = finds] {
+    ForTests::publish_slowly(store, "ada", std::nullopt, [&, finds = finds_it] {
       found = std::async(std::launch::async, finds, std::ref(store));
       EXPECT_EQ(found.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout)
           << verb << " has an answer before the batch is there";

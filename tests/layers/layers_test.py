@@ -203,6 +203,19 @@ def pieces():
             yield [(name.relative_to(ROOT).as_posix(), name.read_text()) for name in names]
 
 
+def traced_includes(root, layer):
+    """What a layer includes, itself or by others, whose text depends on HF_TRACED: such a layer has a twin of its own."""
+    open_ = [path for path in (root / 'holdfast' / layer).rglob('*') if path.suffix in ('.hpp', '.cpp')]
+    seen = set(open_)
+    while open_:
+        for name in re.findall(r'#include [<"](holdfast/[^>"]+)', open_.pop().read_text()):
+            path = root / name
+            if path not in seen and path.exists():
+                seen.add(path)
+                open_.append(path)
+    return sorted(str(path.relative_to(root)) for path in seen if 'HF_TRACED' in path.read_text())
+
+
 def violations(name, text):
     """What is wrong with the file `name` (relative to holdfast/) of this text."""
     layer = name.split('/')[0]
@@ -280,6 +293,7 @@ def self_test():
     assert shared_names([('a.cpp', local), ('b.cpp', local.replace('int n', 'long n'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('a::b', 'a::c'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('bad', 'ill'))])
+    assert 'holdfast/base/mutex.hpp' in traced_includes(ROOT, 'kv')
     for named in ('struct bad {', 'constexpr std::size_t bad = 3;', '[[gnu::flatten]] bool bad(const A& a) {', 'class bad final : C {', 'class bad : public C {'):
         assert shared_names([('a.cpp', local), ('b.cpp', local.replace('Error bad(int n) {', named))]), named
 
@@ -296,6 +310,9 @@ def main():
     in_pieces = list(pieces())
     if sum(map(len, in_pieces)) < 450:
         sys.exit(f'only {sum(map(len, in_pieces))} sources are compiled in pieces')
+    for path in (ROOT / 'holdfast').rglob('CMakeLists.txt'):
+        for layer in re.findall(r'holdfast_layer\((\w+) SAME_TWIN', path.read_text()):
+            found += [f'{layer} is SAME_TWIN, but includes {name}, which asks for HF_TRACED' for name in traced_includes(ROOT, layer)]
     for sources in in_pieces:
         found += shared_names(sources)
     for line in found:

@@ -341,6 +341,18 @@ def check_texts(directory, cache):
     assert words[0].startswith('-') and all(word.startswith('-') or word.startswith(str(cache)) for word in words), words
 
 
+def check_other_files(directory):
+    """The same query of another file is the same code: it is compiled once."""
+    cache = directory / 'cache_of_two'
+    for name, value in (('one', 4), ('two', 5)):
+        path = directory / f'{name}.csv'
+        path.write_text(f'{value}\n')
+        done = run(cache, 'wait', f"CREATE TABLE t (v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n"
+                                  'SELECT v * v AS w FROM t')
+        assert ', compiled' in done.stderr and done.stdout.split() == ['w', str(value * value)], done
+    assert len(list(cache.glob('*.so'))) == len(list(cache.glob('*.cpp'))) == 1, list(cache.iterdir())
+
+
 def ends(process, within_seconds):
     until = time.monotonic() + within_seconds
     while time.monotonic() < until:
@@ -433,6 +445,7 @@ def main():
         check_explain(directory)
         check_errors(directory, cache)
         check_texts(directory, cache)
+        check_other_files(directory)
         for state in kills_of.stores(HOLDFAST):
             print(state, check_kills(directory, cache, state))
         check_compilers(directory, cache)

@@ -49,7 +49,7 @@ Error CsvReader::wrong(const std::string& what) const {
 
 // More bytes behind those of the record at hand, which moves to the front.
 Status CsvReader::fill() {
-  constexpr std::size_t kPieceBytes = 1024 * 1024;
+  constexpr std::size_t kReadBytes = 1024 * 1024;
   if (buffer_.size() - begin_ > kMaxRecordBytes)
     return wrong("a record of more than " + std::to_string(kMaxRecordBytes) + " bytes");
   for (auto& part : parts_)
@@ -57,10 +57,10 @@ Status CsvReader::fill() {
   buffer_.erase(0, begin_);
   begin_ = 0;
   const auto had = buffer_.size();
-  buffer_.resize(had + kPieceBytes);
+  buffer_.resize(had + kReadBytes);
   ssize_t got = 0;
   do {
-    got = ::read(file_, buffer_.data() + had, kPieceBytes);
+    got = ::read(file_, buffer_.data() + had, kReadBytes);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return Error{Errc::kIo, "read " + name_ + ": " + std::strerror(errno)};
   buffer_.resize(had + static_cast<std::size_t>(got));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/stream/compile/runtime_headers.hpp>
@@ -32,6 +34,14 @@ std::string hash_text(const std::string& text) {
                 static_cast<unsigned long long>(hash64(text)),
                 static_cast<unsigned long long>(hash64(text + "2")));
   return digits;
+}
+
+// What is compiled of a source: its first lines are a comment, which shows the plan with the names
+// of its files. The same query of other files is the same code.
+std::string_view code_of(std::string_view source) {
+  while (source.starts_with("//"))
+    source.remove_prefix(std::min(source.find('\n'), source.size() - 1) + 1);
+  return source;
 }
 
 Result<std::string> usual_directory() {
@@ -116,9 +126,10 @@ Status Cache::write_headers() {
 }
 
 Result<std::string> Cache::place_of(const std::string& source, const std::string& identity) const {
-  const auto place = directory_ + "/" + hash_text(identity + "\n" + headers_ + "\n" + source);
+  const std::string code(code_of(source));
+  const auto place = directory_ + "/" + hash_text(identity + "\n" + headers_ + "\n" + code);
   const auto kept = read_file(place + ".cpp");
-  if (!kept || *kept != source) {
+  if (!kept || code_of(*kept) != code) {
     ::unlink((place + ".so").c_str());
     const auto own = own_file(".cpp");
     const auto path = place + ".cpp";

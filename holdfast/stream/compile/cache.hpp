@@ -1,8 +1,8 @@
 // cache.hpp: the directory of compiled queries: sources, libraries, and the runtime headers that
 // belong to this command.
 //
-//   NAME.cpp, NAME.so          NAME is a hash of the source, the compiler, its flags, the CPU and
-//                              the headers
+//   NAME.cpp, NAME.so          NAME is a hash of the source but for its first comment, the
+//                              compiler, its flags, the CPU and the headers
 //   runtime-HASH/holdfast/…    the headers, as this command holds them
 //
 // Libraries of the directory are loaded: it belongs to the user alone (mode 0700), or is refused.
