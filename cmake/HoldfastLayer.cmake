@@ -3,10 +3,10 @@
 #
 #   holdfast_layer(kv SOURCES store.cpp … DEPENDS index memory base [LIBRARIES fmt::fmt])
 #
-# makes holdfast_kv (alias holdfast::kv) and holdfast_kv_traced (alias holdfast::kv_traced). A binary links one of the two kinds, never both. DIRECT_ONLY leaves the
-# twin out, for layers that the checker has no business in. SAME_TWIN: the twin is the same objects, since nothing there
-# asks for HF_TRACED (tests/layers looks). NO_PIECES: its sources have names that others of
-# them have, too. PRECOMPILED: ./run tour builds it first (HoldfastPrecompiled.cmake).
+# makes holdfast_kv (alias holdfast::kv) and holdfast_kv_traced (alias holdfast::kv_traced). A binary links one of the two
+# kinds, never both. DIRECT_ONLY leaves the twin out, for layers that the checker has no business in. SAME_TWIN: the twin
+# is the same objects, since nothing there asks for HF_TRACED (tests/layers looks). PRECOMPILED: ./run tour builds it
+# first (HoldfastPrecompiled.cmake).
 find_package(Threads REQUIRED)
 
 add_library(holdfast_flags INTERFACE)
@@ -23,7 +23,7 @@ if(HOLDFAST_FUZZ)
 endif()
 
 function(holdfast_layer name)
-  cmake_parse_arguments(ARG "DIRECT_ONLY;SAME_TWIN;NO_PIECES;PRECOMPILED" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "DIRECT_ONLY;SAME_TWIN;PRECOMPILED" "" "SOURCES;DEPENDS;LIBRARIES;TRACED_ONLY_DEPENDS" ${ARGN})
   set_property(GLOBAL PROPERTY HOLDFAST_LIBRARIES_${name} ${ARG_LIBRARIES})  # For HoldfastInstall.
   set(variants direct)
   if(NOT ARG_DIRECT_ONLY)
@@ -42,9 +42,7 @@ function(holdfast_layer name)
         set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
       else()
         add_library(${target} STATIC ${ARG_SOURCES})
-        if(NOT ARG_NO_PIECES)
-          holdfast_in_few_pieces(${target} 16)
-        endif()
+        holdfast_in_few_pieces(${target} 16)
       endif()
       if(ARG_PRECOMPILED AND variant STREQUAL direct)
         holdfast_precompile(${target} holdfast_library_headers)

@@ -38,7 +38,7 @@ bool is_variance(AggregateKind kind) {
   return kind >= AggregateKind::kVarPop && kind <= AggregateKind::kStddevSamp;
 }
 
-constexpr std::array<std::string_view, 17> kNames = {
+constexpr std::array<std::string_view, 17> kAggregateNames = {
     "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",         "AVG",
     "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE",  "FIRST_VALUE",
     "LAST_VALUE", "LISTAGG",  "ARRAY_AGG",  "LAG",         "SINGLE_VALUE"};
@@ -50,9 +50,9 @@ std::optional<AggregateKind> aggregate_named(std::string_view name) {
   if (name == "STDDEV") return AggregateKind::kStddevSamp;
   if (name == "VARIANCE") return AggregateKind::kVarSamp;
   if (name == "SINGLE_VALUE") return std::nullopt;
-  const auto found = std::find(kNames.begin() + 1, kNames.end(), name);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<AggregateKind>(found - kNames.begin());
+  const auto found = std::find(kAggregateNames.begin() + 1, kAggregateNames.end(), name);
+  if (found == kAggregateNames.end()) return std::nullopt;
+  return static_cast<AggregateKind>(found - kAggregateNames.begin());
 }
 
 bool depends_on_order(AggregateKind kind) {
@@ -96,7 +96,7 @@ Type aggregate_type(AggregateKind kind, const Type& argument) {
 }
 
 std::string text_of(const Aggregate& aggregate, const std::vector<std::string>& names) {
-  std::string text(kNames[static_cast<std::size_t>(aggregate.kind)]);
+  std::string text(kAggregateNames[static_cast<std::size_t>(aggregate.kind)]);
   text += aggregate.distinct ? "(DISTINCT " : "(";
   text += aggregate.argument == nullptr ? "*" : text_of(*aggregate.argument, names);
   const auto& parameter = aggregate.parameter;

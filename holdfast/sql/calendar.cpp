@@ -17,7 +17,7 @@ std::optional<std::int64_t> take_digits(std::string_view& text, std::size_t coun
   return value;
 }
 
-bool take(std::string_view& text, char wanted) {
+bool take_char(std::string_view& text, char wanted) {
   if (!text.starts_with(wanted)) return false;
   text.remove_prefix(1);
   return true;
@@ -25,9 +25,9 @@ bool take(std::string_view& text, char wanted) {
 
 std::optional<std::int64_t> take_date(std::string_view& text) {
   const auto year = take_digits(text, 4);
-  if (!year || *year < 1 || !take(text, '-')) return std::nullopt;
+  if (!year || *year < 1 || !take_char(text, '-')) return std::nullopt;
   const auto month = take_digits(text, 2);
-  if (!month || *month < 1 || *month > 12 || !take(text, '-')) return std::nullopt;
+  if (!month || *month < 1 || *month > 12 || !take_char(text, '-')) return std::nullopt;
   const auto day = take_digits(text, 2);
   if (!day || *day < 1) return std::nullopt;
   const CivilDate date{*year, static_cast<unsigned>(*month), static_cast<unsigned>(*day)};
@@ -38,15 +38,15 @@ std::optional<std::int64_t> take_date(std::string_view& text) {
 
 std::optional<std::int64_t> take_time(std::string_view& text) {
   const auto hour = take_digits(text, 2);
-  if (!hour || *hour > 23 || !take(text, ':')) return std::nullopt;
+  if (!hour || *hour > 23 || !take_char(text, ':')) return std::nullopt;
   const auto minute = take_digits(text, 2);
   if (!minute || *minute > 59) return std::nullopt;
   std::int64_t ms = (*hour * 60 + *minute) * 60'000;
-  if (!take(text, ':')) return ms;
+  if (!take_char(text, ':')) return ms;
   const auto second = take_digits(text, 2);
   if (!second || *second > 59) return std::nullopt;
   ms += *second * 1000;
-  if (!take(text, '.')) return ms;
+  if (!take_char(text, '.')) return ms;
   if (text.empty()) return std::nullopt;
   std::int64_t unit = 100;
   while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
@@ -106,7 +106,7 @@ std::optional<std::int64_t> timestamp_of(std::string_view text) {
   const auto days = take_date(text);
   if (!days) return std::nullopt;
   if (text.empty()) return *days * kDayMs;
-  if (!take(text, ' ') && !take(text, 'T')) return std::nullopt;
+  if (!take_char(text, ' ') && !take_char(text, 'T')) return std::nullopt;
   const auto time = take_time(text);
   if (!time || !text.empty()) return std::nullopt;
   return *days * kDayMs + *time;

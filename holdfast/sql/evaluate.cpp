@@ -42,7 +42,7 @@ Int128 integer_arithmetic(Operation operation, Int128 a, Int128 b) {
   }
 }
 
-std::optional<Int128> decimal_arithmetic(const Expression& e, Int128 a, Int128 b) {
+std::optional<Int128> decimal_result(const Expression& e, Int128 a, Int128 b) {
   const std::uint32_t s1 = scale_of(e.arguments[0]->type), s2 = scale_of(e.arguments[1]->type);
   const std::uint32_t scale = e.type.scale;
   if (e.operation == Operation::kMultiply) return multiplied(a, b, s1 + s2 - scale);
@@ -69,7 +69,7 @@ Status arithmetic(const Expression& e, const Value& a, const Value& b, Value& ou
     out.number = wrapped(integer_arithmetic(e.operation, a.number, b.number), e.type.kind);
     return {};
   }
-  const auto number = decimal_arithmetic(e, a.number, b.number);
+  const auto number = decimal_result(e, a.number, b.number);
   if (!number || !fits(*number, e.type.precision)) return too_long(e);
   out.number = *number;
   return {};

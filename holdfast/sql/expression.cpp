@@ -14,7 +14,7 @@
 namespace holdfast::sql {
 namespace {
 
-constexpr std::array<std::string_view, 35> kNames = {
+constexpr std::array<std::string_view, 35> kOperationNames = {
     "column",   "literal", "aggregate", "+",     "-",           "*",         "/",
     "%",        "+",       "-",         "=",     "<>",          "<",         "<=",
     ">",        ">=",      "AND",       "OR",    "NOT",         "IS NULL",   "IS TRUE",
@@ -32,7 +32,7 @@ std::string_view name_of(Operation operation) {
   if (operation == Operation::kSplitIndex) return "SPLIT_INDEX";
   if (operation == Operation::kScalarQuery) return "QUERY";
   if (operation == Operation::kGrouping) return "GROUPING";
-  return kNames[static_cast<std::size_t>(operation)];
+  return kOperationNames[static_cast<std::size_t>(operation)];
 }
 
 bool is_infix(const Expression& expression) {

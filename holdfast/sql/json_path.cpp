@@ -102,7 +102,7 @@ class StepReader {
 };
 
 // What `step` finds in `node`.
-void take(const JsonStep& step, const JsonNode& node, std::vector<const JsonNode*>& found) {
+void take_step(const JsonStep& step, const JsonNode& node, std::vector<const JsonNode*>& found) {
   using Kind = JsonStep::Kind;
   const bool object = node.kind == JsonNode::Kind::kObject;
   if (step.kind == Kind::kAll) {
@@ -139,7 +139,7 @@ JsonPath::Found JsonPath::find(const JsonNode& root) const {
     const bool all = step.kind == JsonStep::Kind::kAll;
     next.clear();
     for (const auto* node : found.nodes)
-      take(step, *node, next);
+      take_step(step, *node, next);
     const bool nothing =
         all ? !found.nodes.empty() && !found.nodes[0]->is_container() : next.empty();
     found.nodes.swap(next);

@@ -10,15 +10,15 @@ namespace holdfast::sql {
 namespace {
 
 // In [from, to): the column, `none` or `several`.
-constexpr std::uint32_t kNone = ~0u, kSeveral = ~0u - 1;
+constexpr std::uint32_t kUnknown = ~0u, kSeveral = ~0u - 1;
 
 std::uint32_t found_in(const Scope& scope, std::uint32_t from, std::uint32_t to,
                        const std::string& name, const std::string& qualifier) {
-  std::uint32_t found = kNone;
+  std::uint32_t found = kUnknown;
   for (std::uint32_t i = from; i < to; ++i) {
     if (scope.columns[i].name != name) continue;
     if (qualifier.empty() ? scope.shadowed[i] : scope.qualifiers[i] != qualifier) continue;
-    if (found != kNone) return kSeveral;
+    if (found != kUnknown) return kSeveral;
     found = i;
   }
   return found;
@@ -54,11 +54,11 @@ Result<std::uint32_t> find_column(const Scope& scope, const std::string& name, P
                                   const std::string& qualifier) {
   const auto count = static_cast<std::uint32_t>(scope.columns.size());
   auto found = found_in(scope, scope.outer, count, name, qualifier);
-  if (found == kNone) found = found_in(scope, 0, scope.outer, name, qualifier);
+  if (found == kUnknown) found = found_in(scope, 0, scope.outer, name, qualifier);
   if (found == kSeveral)
     return error_at(at, "more than one table has a column " + escape(name),
                     "write its table before it: t." + escape(name));
-  if (found == kNone) return unknown(scope, name, at, qualifier);
+  if (found == kUnknown) return unknown(scope, name, at, qualifier);
   return found;
 }
 

@@ -195,7 +195,7 @@ def pieces():
         for name, sources in re.findall(r'set\((\w+_sources)\s(.*?)\)', text, re.S):
             text = text.replace(f'${{{name}}}', sources)
         alone = ' '.join(re.findall(r'set_source_files_properties\(([^)]*?)PROPERTIES SKIP_UNITY', text)).split()
-        whole = [one for one in re.findall(r'holdfast_(?:layer|test)\((.*?)\n?\)', text, re.S) if 'NO_PIECES' not in one]
+        whole = [one for one in re.findall(r'holdfast_(?:layer|test)\((.*?)\n?\)', text, re.S)]
         for target in re.findall(r'holdfast_in_few_pieces\((\w+)', text):
             whole += re.findall(rf'add_(?:library|executable)\({target} (.*?)\)', text, re.S)
         for names in whole:
