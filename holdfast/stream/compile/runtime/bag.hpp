@@ -4,7 +4,8 @@
 // order is asked for, since most bags are seldom looked at. All memory is of a pool, and goes with
 // it.
 //
-// Costs  add() O(1). find() and erase() O(rows) in the size of a pointer.
+// Costs  add() O(1). find() and erase() compare O(log rows) rows, and move O(rows) pointers where a
+//        row came or goes; after n rows came at once, find() sorts these and goes over all.
 #pragma once
 
 #include <algorithm>
@@ -44,21 +45,12 @@ class Bag {
   // None: null.
   Item* find(Pool& pool, const Row& row) {
     const auto items = in_order(pool);
-    const auto found = std::lower_bound(
-        items.begin(), items.end(), row,
-        [](const Item* item, const Row& key) { return Row::compare(item->row, key) < 0; });
-    if (found == items.end() || Row::compare((*found)->row, row) != 0) return nullptr;
-    return *found;
+    const std::size_t at = place_of(row);
+    return is_at(at, row) ? items[at] : nullptr;
   }
+  // An item that find() or in_order() gave.
   void erase(Pool& pool, Item& item) {
-    const auto items = in_order(pool);
-    if (items.size() == 1) {
-      size_ = 0;
-    } else {
-      std::vector<Item*> left(items.begin(), items.end());
-      left.erase(std::find(left.begin(), left.end(), &item));
-      assign(pool, left);
-    }
+    remove(pool, place_of(item.row));
     release(pool, item);
   }
 
@@ -66,14 +58,58 @@ class Bag {
   static bool before(const Item* a, const Item* b) { return Row::compare(a->row, b->row) < 0; }
   static std::size_t bytes_of(const Row& row) { return sizeof(Item) + row.text_bytes(); }
   static void release(Pool& pool, Item& item) { pool.give(&item, bytes_of(item.row)); }
-  Item* const* data() const { return size_ > 1 ? many_ : &one_; }
+  static std::size_t room(std::size_t size) { return std::bit_ceil(size) * sizeof(Item*); }
+  Item** data() { return size_ > 1 ? many_ : &one_; }
+  // Where a row stands, or would.
+  std::size_t place_of(const Row& row) {
+    const auto less = [](const Item* item, const Row& key) {
+      return Row::compare(item->row, key) < 0;
+    };
+    return static_cast<std::size_t>(std::lower_bound(data(), data() + size_, row, less) - data());
+  }
+  bool is_at(std::size_t at, const Row& row) {
+    return at < size_ && Row::compare(data()[at]->row, row) == 0;
+  }
+  void insert(Pool& pool, std::size_t at, Item* item) {
+    Item** const from = data();
+    const bool moves = size_ == 1 || room(size_) != room(size_ + 1);
+    Item** const to = moves ? static_cast<Item**>(pool.take(room(size_ + 1))) : from;
+    std::copy_backward(from + at, from + size_, to + size_ + 1);
+    if (moves) std::copy(from, from + at, to);
+    to[at] = item;
+    keep(pool, to, size_ + 1);
+  }
+  void remove(Pool& pool, std::size_t at) {
+    Item** const from = data();
+    const bool moves = size_ > 2 && room(size_) != room(size_ - 1);
+    Item** const to = moves ? static_cast<Item**>(pool.take(room(size_ - 1))) : from;
+    if (moves) std::copy(from, from + at, to);
+    std::copy(from + at + 1, from + size_, to + at);
+    keep(pool, to, size_ - 1);
+  }
+  // The items stand at `items` now: the room that they had, or another of the pool's.
+  void keep(Pool& pool, Item** items, std::size_t size) {
+    Item** const had = size_ > 1 ? many_ : nullptr;
+    const std::size_t had_room = room(size_);
+    size_ = static_cast<std::uint32_t>(size);
+    if (size > 1) {
+      many_ = items;
+    } else if (size == 1) {
+      one_ = *items;
+    }
+    if (had != nullptr && (size < 2 || items != had)) pool.give(had, had_room);
+  }
 
-  // A row that came again adds to the one before it, of which the store may know.
   [[gnu::noinline]] void settle(Pool& pool) {
     if (size_ == 0 && fresh_->older == nullptr) {
       one_ = std::exchange(fresh_, nullptr);
       size_ = 1;
       return;
+    }
+    if (fresh_->older == nullptr) {
+      auto* const item = std::exchange(fresh_, nullptr);
+      const std::size_t at = place_of(item->row);
+      return is_at(at, item->row) ? add_to(pool, *data()[at], *item) : insert(pool, at, item);
     }
     std::vector<Item*> all(data(), data() + size_);
     for (auto* item = std::exchange(fresh_, nullptr); item != nullptr; item = item->older)
@@ -86,26 +122,24 @@ class Bag {
     for (std::size_t i = 1; i < all.size(); ++i) {
       auto& last = *all[kept];
       if (Row::compare(last.row, all[i]->row) == 0) {
-        last.count += all[i]->count;
-        last.mark.changed = last.mark.changed || all[i]->mark.changed;
-        release(pool, *all[i]);
+        add_to(pool, last, *all[i]);
       } else {
         all[++kept] = all[i];
       }
     }
     all.resize(kept + 1);
-    assign(pool, all);
-  }
-  void assign(Pool& pool, const std::vector<Item*>& items) {
-    const auto room = [](std::size_t size) { return std::bit_ceil(size) * sizeof(Item*); };
-    if (size_ > 1 && (items.size() < 2 || room(size_) != room(items.size())))
-      pool.give(many_, room(size_)), size_ = 0;
-    if (items.size() == 1) one_ = items.front();
-    if (items.size() > 1) {
-      if (size_ < 2) many_ = static_cast<Item**>(pool.take(room(items.size())));
-      std::copy(items.begin(), items.end(), many_);
+    Item** items = all.data();
+    if (all.size() > 1) {
+      items = static_cast<Item**>(pool.take(room(all.size())));
+      std::copy(all.begin(), all.end(), items);
     }
-    size_ = static_cast<std::uint32_t>(items.size());
+    keep(pool, items, all.size());
+  }
+  // The same row, which came later: the store may know of the first.
+  static void add_to(Pool& pool, Item& first, Item& later) {
+    first.count += later.count;
+    first.mark.changed = first.mark.changed || later.mark.changed;
+    release(pool, later);
   }
 
   Item* fresh_ = nullptr;  // The newest of those that have no place yet.
