@@ -175,9 +175,16 @@ def local_names(text):
     return names
 
 
-def shared_names(sources):
-    """`sources`: (file, text) of one piece."""
-    of, found = {}, []
+def header_names(text):
+    """(namespace, name) of the types of a header."""
+    opened = re.search(r'^namespace ([\w:]+) \{', text, re.M)
+    types = re.findall(r'^(?:class|struct|enum class) (?:\[\[\w+\]\] |alignas\(\w+\) )?(\w+)', text, re.M)
+    return {(opened.group(1), name) for name in types} if opened else set()
+
+
+def shared_names(sources, headers=()):
+    """`sources`: (file, text) of one piece; `headers`: those that another of them may include."""
+    of, found = {name: file for file, text in headers for name in header_names(text)}, []
     for name, text in sources:
         for local in sorted(local_names(text)):
             if local in of:
@@ -294,6 +301,7 @@ def self_test():
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('a::b', 'a::c'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('bad', 'ill'))])
     assert 'holdfast/base/mutex.hpp' in traced_includes(ROOT, 'kv')
+    assert shared_names([('a.cpp', local.replace('Error bad', 'class bad {'))], [('a.hpp', 'namespace a::b {\n\nclass bad {\n')])
     for named in ('struct bad {', 'constexpr std::size_t bad = 3;', '[[gnu::flatten]] bool bad(const A& a) {', 'class bad final : C {', 'class bad : public C {'):
         assert shared_names([('a.cpp', local), ('b.cpp', local.replace('Error bad(int n) {', named))]), named
 
@@ -313,8 +321,9 @@ def main():
     for path in (ROOT / 'holdfast').rglob('CMakeLists.txt'):
         for layer in re.findall(r'holdfast_layer\((\w+) SAME_TWIN', path.read_text()):
             found += [f'{layer} is SAME_TWIN, but includes {name}, which asks for HF_TRACED' for name in traced_includes(ROOT, layer)]
+    headers = [(path.relative_to(ROOT).as_posix(), path.read_text()) for path in files if path.suffix == '.hpp']
     for sources in in_pieces:
-        found += shared_names(sources)
+        found += shared_names(sources, headers)
     for line in found:
         print(line)
     print(f'{len(files) + len(tools)} files, {len(found)} violations')

@@ -1,9 +1,13 @@
 // The state of a compiled ranking, under the sanitizers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include <holdfast/base/random.hpp>
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
 
 #include "no_host.hpp"
@@ -60,6 +64,104 @@ TEST(RuntimeRank, ARowThatComesDoesNotHaveTheNumberOfOneThatIsGone) {
   EXPECT_EQ(host.gone, 1);
   EXPECT_EQ(host.put_entries, 1);
   EXPECT_FALSE(ranking.adopt({first_slice(0), {"short", 5}, {nullptr, 0}, 3, true}));
+}
+
+// What is shown of a ranking of the first column: change, number, first and second column.
+using Shown = std::vector<std::tuple<Change, std::int64_t, std::int64_t, std::int64_t>>;
+
+template <bool kMayRetract>
+struct Recorded {
+  using Row = RowOf<std::int64_t, std::int64_t>;
+  using Key = KeyOf<std::int64_t>;
+  static constexpr std::int64_t kNode = 0;
+  static constexpr std::uint64_t kFirst = 2, kLast = 5;
+  static constexpr bool kRetracts = kMayRetract;
+  static Key key(const Row&, Run&) { return Key(some(std::int64_t{1})); }
+  static int compare(const Row& a, const Row& b) {
+    return compare_in_order<true, false>(a.template get<0>(), b.template get<0>());
+  }
+  static void give(Shown& shown, Change change, const Row& row, std::int64_t number) {
+    shown.emplace_back(change, number, row.get<0>().value, row.get<1>().value);
+  }
+};
+
+// All rows in a list: those that are equal in the order in which they came.
+class ListRank {
+ public:
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+
+  void come(Shown& shown, Pair row) {
+    const auto before = rows_;
+    rows_.insert(std::find_if(rows_.begin(), rows_.end(),
+                              [&](const Pair& one) { return one.first < row.first; }),
+                 row);
+    show(shown, before);
+  }
+  void go(Shown& shown, std::size_t place) {
+    const auto before = rows_;
+    rows_.erase(std::find(rows_.begin(), rows_.end(), rows_[place]));
+    show(shown, before);
+  }
+  const std::vector<Pair>& rows() const { return rows_; }
+
+ private:
+  void show(Shown& shown, const std::vector<Pair>& before) {
+    std::size_t from = 0;
+    while (from < before.size() && from < rows_.size() && before[from] == rows_[from])
+      ++from;
+    for (std::size_t i = std::max<std::size_t>(from, Recorded<true>::kFirst - 1);
+         i < Recorded<true>::kLast; ++i) {
+      const bool was = i < before.size(), is = i < rows_.size();
+      const auto number = static_cast<std::int64_t>(i) + 1;
+      if (was)
+        shown.emplace_back(is ? Change::kUpdateBefore : Change::kDelete, number, before[i].first,
+                           before[i].second);
+      if (is)
+        shown.emplace_back(was ? Change::kUpdateAfter : Change::kInsert, number, rows_[i].first,
+                           rows_[i].second);
+    }
+  }
+
+  std::vector<Pair> rows_;
+};
+
+template <bool kMayRetract>
+void check_against_a_list(std::uint64_t seed) {
+  OneCheckpoint host;
+  query::Output output;
+  query::Run run{host, output};
+  RunningRank<Recorded<kMayRetract>> ranking(run);
+  ListRank list;
+  Random random(seed);
+  const auto row_of = [](const ListRank::Pair& pair) {
+    return typename Recorded<kMayRetract>::Row(some(pair.first), some(pair.second));
+  };
+  for (int step = 0; step < 1'000; ++step) {
+    Shown shown, expected;
+    if (kMayRetract && !list.rows().empty() && random.below(5) < 2) {
+      const auto place = random.below(list.rows().size());
+      ranking.take(shown, Change::kDelete, row_of(list.rows()[place]));
+      list.go(expected, place);
+    } else {  // Each row once: of two that are the same the list would not know which one moved.
+      const ListRank::Pair row(static_cast<std::int64_t>(random.below(8)), step);
+      ranking.take(shown, Change::kInsert, row_of(row));
+      list.come(expected, row);
+    }
+    ASSERT_EQ(shown, expected) << "seed " << seed << ", step " << step;
+  }
+  Shown shown;
+  ranking.take(shown, Change::kDelete, row_of({3, -1}));  // One that never came.
+  EXPECT_TRUE(shown.empty());
+}
+
+TEST(RuntimeRank, RowsThatComeAndGoShowWhatAListShows) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    check_against_a_list<true>(seed);
+}
+
+TEST(RuntimeRank, RowsThatComeShowWhatAListShows) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    check_against_a_list<false>(seed);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ class WordSubject final : public TransactionSubject {
 };
 
 template <std::size_t kBytes>
-class FieldSubject final : public TransactionSubject {
+class FieldTransaction final : public TransactionSubject {
  public:
   using TransactionSubject::TransactionSubject;
   Status before(const Phase& phase) override {
@@ -219,11 +219,11 @@ std::vector<SubjectEntry> own_transaction_entries(const Context& context, const 
   const auto ours = [&]() -> SubjectEntry {
     switch (shape.bytes) {
       case 8: return transaction_entry<WordSubject>("holdfast", context, shape);
-      case 16: return transaction_entry<FieldSubject<16>>("holdfast", context, shape);
-      case 32: return transaction_entry<FieldSubject<32>>("holdfast", context, shape);
-      case 64: return transaction_entry<FieldSubject<64>>("holdfast", context, shape);
-      case 128: return transaction_entry<FieldSubject<128>>("holdfast", context, shape);
-      case 256: return transaction_entry<FieldSubject<256>>("holdfast", context, shape);
+      case 16: return transaction_entry<FieldTransaction<16>>("holdfast", context, shape);
+      case 32: return transaction_entry<FieldTransaction<32>>("holdfast", context, shape);
+      case 64: return transaction_entry<FieldTransaction<64>>("holdfast", context, shape);
+      case 128: return transaction_entry<FieldTransaction<128>>("holdfast", context, shape);
+      case 256: return transaction_entry<FieldTransaction<256>>("holdfast", context, shape);
       default: return transaction_entry<PageTransaction>("holdfast", context, shape);
     }
   };

@@ -1,6 +1,8 @@
 #include "rank_operators.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include <holdfast/stream/graph/simple_operators.hpp>
@@ -13,12 +15,6 @@ Status evaluate_keys(const std::vector<sql::OrderKey>& order, const sql::Row& ro
   for (std::size_t i = 0; i < order.size(); ++i)
     HF_RETURN_IF_ERROR(sql::evaluate(*order[i].value, row, keys[i]));
   return {};
-}
-
-bool is_before(const RankedRow& left, const RankedRow& right,
-               const std::vector<sql::OrderKey>& order) {
-  const int compared = compare_keys(left.keys, right.keys, order);
-  return compared != 0 ? compared < 0 : left.number < right.number;
 }
 
 // Of the row behind one that has the number `before`; 0: of the first, which is at `place` 0.
@@ -38,6 +34,11 @@ bool are_equal(const RankedRow& left, const RankedRow& right,
 std::string partition_in(const std::string& key) { return key.substr(4, key.size() - 12); }
 
 }  // namespace
+
+bool RankedBefore::operator()(const RankedRow& left, const RankedRow& right) const {
+  const int compared = compare_keys(left.keys, right.keys, *order);
+  return compared != 0 ? compared < 0 : left.number < right.number;
+}
 
 // ---- Running ----
 RunningRank::RunningRank(const Parts& parts, bool retracts)
@@ -60,27 +61,27 @@ Result<RankedRow> RunningRank::ranked(const sql::Row& row, std::int64_t number) 
   return ranked;
 }
 
-RunningRank::Rows::iterator RunningRank::place_of(Rows& rows, const RankedRow& row) const {
-  return std::lower_bound(rows.begin(), rows.end(), row,
-                          [this](const RankedRow& left, const RankedRow& right) {
-                            return is_before(left, right, rank_.order);
-                          });
+RunningRank::Rows& RunningRank::rows_of(const std::string& partition) {
+  return partitions_.try_emplace(partition, RankedBefore{&rank_.order}).first->second;
 }
 
-std::vector<std::uint64_t> RunningRank::numbers_of(const Rows& rows) const {
-  std::vector<std::uint64_t> numbers(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    numbers[i] = next_number_of(rank_.ranking, i == 0 ? 0 : numbers[i - 1], i,
-                                i > 0 && are_equal(rows[i - 1], rows[i], rank_.order));
-  return numbers;
+// Then it is never one of those that are shown, if none goes.
+bool RunningRank::is_behind_all(const Rows& rows, const RankedRow& row) const {
+  return rank_.ranking == sql::Ranking::kRowNumber && rows.size() >= rank_.last &&
+         RankedBefore{&rank_.order}(*rows.rbegin(), row);
 }
 
-// Of a row that would stand at `place`.
-std::uint64_t RunningRank::number_of_new(const Rows& rows, std::size_t place,
-                                         const RankedRow& row) const {
-  if (rank_.ranking == sql::Ranking::kRowNumber || place == 0) return place + 1;
-  return next_number_of(rank_.ranking, numbers_of(rows)[place - 1], place,
-                        are_equal(rows[place - 1], row, rank_.order));
+// The first rows, up to the last that is shown.
+std::vector<RunningRank::Shown> RunningRank::shown(const Rows& rows) const {
+  std::vector<Shown> first;
+  std::uint64_t number = 0;
+  for (auto row = rows.begin(); row != rows.end(); ++row) {
+    const bool equals = !first.empty() && are_equal(*std::prev(row), *row, rank_.order);
+    number = next_number_of(rank_.ranking, number, first.size(), equals);
+    if (number > rank_.last) break;
+    first.push_back({&row->row, number});
+  }
+  return first;
 }
 
 sql::Row RunningRank::numbered(const sql::Row& row, std::uint64_t number) const {
@@ -89,22 +90,21 @@ sql::Row RunningRank::numbered(const sql::Row& row, std::uint64_t number) const 
   return result;
 }
 
-// Rows from `from` on stand elsewhere.
-Status RunningRank::show_change(const Rows& before, const Rows& after, std::size_t from) {
-  const auto old_numbers = numbers_of(before), new_numbers = numbers_of(after);
-  const auto shows = [this](const std::vector<std::uint64_t>& numbers, std::size_t i) {
-    return i < numbers.size() && numbers[i] >= rank_.first && numbers[i] <= rank_.last;
-  };
+// From the first row on that stands elsewhere.
+Status RunningRank::show_change(const std::vector<Shown>& before, const std::vector<Shown>& after) {
+  const auto from = std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first -
+                    before.begin();
   const std::size_t end = std::max(before.size(), after.size());
-  for (std::size_t i = from; i < end; ++i) {
-    const bool was = shows(old_numbers, i), is = shows(new_numbers, i);
+  for (auto i = static_cast<std::size_t>(from); i < end; ++i) {
+    const bool was = i < before.size() && before[i].number >= rank_.first;
+    const bool is = i < after.size() && after[i].number >= rank_.first;
     if (was) {
       HF_RETURN_IF_ERROR(emit(is ? RowKind::kUpdateBefore : RowKind::kDelete,
-                              numbered(before[i].row, old_numbers[i])));
+                              numbered(*before[i].row, before[i].number)));
     }
     if (is) {
       HF_RETURN_IF_ERROR(emit(was ? RowKind::kUpdateAfter : RowKind::kInsert,
-                              numbered(after[i].row, new_numbers[i])));
+                              numbered(*after[i].row, after[i].number)));
     }
   }
   return {};
@@ -112,13 +112,13 @@ Status RunningRank::show_change(const Rows& before, const Rows& after, std::size
 
 // What is forgotten is not taken back: those behind it move up where it was.
 void RunningRank::forget_idle(std::int64_t oldest) {
-  table_.sweep(oldest, [this](const std::string& key, const sql::Row&) {
+  table_.sweep(oldest, [this](const std::string& key, const sql::Row& row) {
     const auto found = partitions_.find(partition_in(key));
-    if (found == partitions_.end()) return;
-    auto& rows = found->second;
-    const auto number = sequence_of(key);
-    std::erase_if(rows, [&](const RankedRow& row) { return row.number == number; });
-    if (rows.empty()) partitions_.erase(found);
+    // It was evaluated when it came.
+    if (auto known = ranked(row, sequence_of(key)); known && found != partitions_.end()) {
+      found->second.erase(*known);
+      if (found->second.empty()) partitions_.erase(found);
+    }
   });
 }
 
@@ -127,44 +127,50 @@ Status RunningRank::take(std::size_t, RowKind kind, const sql::Row& row) {
   std::string partition;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
-  if (adds(kind)) {
-    HF_ASSIGN_OR_RETURN(auto ranked_row, ranked(row, next_number_++));
-    auto& rows = partitions_[partition];
-    const auto place = place_of(rows, ranked_row);
-    const auto from = static_cast<std::size_t>(place - rows.begin());
-    if (!retracts_ && number_of_new(rows, from, ranked_row) > rank_.last)
-      return {};  // It will never be one of the first.
-    const Rows before = rows;
-    table_.at(state_key(partition, ranked_row.number)) = row;
-    rows.insert(place, std::move(ranked_row));
-    // Rows that are never taken back keep their place or move behind: those behind the last that
-    // is shown will never be shown.
-    const auto numbers = retracts_ ? std::vector<std::uint64_t>() : numbers_of(rows);
-    for (auto i = numbers.size(); i-- > 0 && numbers[i] > rank_.last;) {
-      if (const auto gone = table_.find(state_key(partition, rows.back().number));
-          gone != table_.end())
-        table_.erase(gone);
-      rows.pop_back();
-    }
-    const Rows after = rows;
-    return show_change(before, after, from);
+  return adds(kind) ? come(partition, row) : go(partition, row);
+}
+
+Status RunningRank::come(const std::string& partition, const sql::Row& row) {
+  HF_ASSIGN_OR_RETURN(auto ranked_row, ranked(row, next_number_++));
+  auto& rows = rows_of(partition);
+  if (!retracts_ && is_behind_all(rows, ranked_row)) return {};
+  const auto before = shown(rows);
+  table_.at(state_key(partition, ranked_row.number)) = row;
+  rows.insert(std::move(ranked_row));
+  const auto after = shown(rows);
+  HF_RETURN_IF_ERROR(show_change(before, after));
+  // Rows that are never taken back keep their place or move behind: those behind the last that is
+  // shown will never be shown.
+  while (!retracts_ && rows.size() > after.size()) {
+    forget(partition, *rows.rbegin());
+    rows.erase(std::prev(rows.end()));
   }
+  return {};
+}
+
+Status RunningRank::go(const std::string& partition, const sql::Row& row) {
   const auto found = partitions_.find(partition);
   if (found == partitions_.end()) return {};
   auto& rows = found->second;
+  // Before all rows that are equal to it in the ranking.
+  HF_ASSIGN_OR_RETURN(const auto like, ranked(row, std::numeric_limits<std::int64_t>::min()));
   const auto bytes = bytes_of(row, columns_of(0));
-  const auto place = std::find_if(rows.begin(), rows.end(), [&](const RankedRow& one) {
-    return bytes_of(one.row, columns_of(0)) == bytes;
-  });
-  if (place == rows.end()) return {};
-  const Rows before = rows;
-  const auto from = static_cast<std::size_t>(place - rows.begin());
-  if (const auto gone = table_.find(state_key(partition, place->number)); gone != table_.end())
-    table_.erase(gone);
-  rows.erase(place);
-  const Rows after = rows;
+  auto place = rows.lower_bound(like);
+  while (place != rows.end() && are_equal(*place, like, rank_.order) &&
+         bytes_of(place->row, columns_of(0)) != bytes)
+    ++place;
+  if (place == rows.end() || !are_equal(*place, like, rank_.order)) return {};
+  const auto before = shown(rows);
+  const auto gone = rows.extract(place);  // It is shown as gone yet.
+  HF_RETURN_IF_ERROR(show_change(before, shown(rows)));
+  forget(partition, gone.value());
   if (rows.empty()) partitions_.erase(found);
-  return show_change(before, after, from);
+  return {};
+}
+
+void RunningRank::forget(const std::string& partition, const RankedRow& row) {
+  const auto gone = table_.find(state_key(partition, row.number));
+  if (gone != table_.end()) table_.erase(gone);
 }
 
 Status RunningRank::restore() {
@@ -173,8 +179,7 @@ Status RunningRank::restore() {
     const auto number = sequence_of(key);
     next_number_ = std::max(next_number_, number + 1);
     HF_ASSIGN_OR_RETURN(auto row, ranked(entry.value, number));
-    auto& rows = partitions_[partition_in(key)];
-    rows.insert(place_of(rows, row), std::move(row));
+    rows_of(partition_in(key)).insert(std::move(row));
   }
   return {};
 }
@@ -227,9 +232,7 @@ Status WindowRank::pass(std::int64_t watermark) {
 }
 
 Status WindowRank::show(std::vector<RankedRow>& rows) {
-  std::sort(rows.begin(), rows.end(), [this](const RankedRow& left, const RankedRow& right) {
-    return is_before(left, right, rank_.order);
-  });
+  std::sort(rows.begin(), rows.end(), RankedBefore{&rank_.order});
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool equals = i > 0 && are_equal(rows[i - 1], rows[i], rank_.order);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,16 @@ struct RankedRow {
   sql::Row row;
   std::int64_t number = 0;
 };
+struct RankedBefore {
+  const std::vector<sql::OrderKey>* order;
+  bool operator()(const RankedRow& left, const RankedRow& right) const;
+};
 
 // The rows `first` to `last` of each partition, as they change.
 //
 // State  [partition, number] -> row.
+// Costs  A row that comes or goes takes O(log rows), and O(last) for what is shown; one that goes
+//        looks at those that are equal to it in the ranking.
 class RunningRank : public Operator {
  public:
   // `retracts`: rows may be taken back, so that all are kept; else those up to `last` are enough.
@@ -31,12 +38,20 @@ class RunningRank : public Operator {
   StateSize state_size() const override { return size_of(table_); }
 
  private:
-  using Rows = std::vector<RankedRow>;
+  using Rows = std::set<RankedRow, RankedBefore>;
+  struct Shown {
+    const sql::Row* row;
+    std::uint64_t number;
+    bool operator==(const Shown& other) const { return row == other.row; }
+  };
   Result<RankedRow> ranked(const sql::Row& row, std::int64_t number) const;
-  Rows::iterator place_of(Rows& rows, const RankedRow& row) const;
-  std::vector<std::uint64_t> numbers_of(const Rows& rows) const;
-  std::uint64_t number_of_new(const Rows& rows, std::size_t place, const RankedRow& row) const;
-  Status show_change(const Rows& before, const Rows& after, std::size_t from);
+  Rows& rows_of(const std::string& partition);
+  bool is_behind_all(const Rows& rows, const RankedRow& row) const;
+  std::vector<Shown> shown(const Rows& rows) const;
+  Status show_change(const std::vector<Shown>& before, const std::vector<Shown>& after);
+  Status come(const std::string& partition, const sql::Row& row);
+  Status go(const std::string& partition, const sql::Row& row);
+  void forget(const std::string& partition, const RankedRow& row);
   std::string state_key(const std::string& partition, std::int64_t number) const;
   void forget_idle(std::int64_t oldest);
   sql::Row numbered(const sql::Row& row, std::uint64_t number) const;

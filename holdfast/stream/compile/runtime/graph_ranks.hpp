@@ -10,6 +10,14 @@
 //   end(row)                              window_end, of a ranking of windows
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <holdfast/stream/compile/runtime/changes.hpp>
 #include <holdfast/stream/compile/runtime/slices.hpp>
 
@@ -30,13 +38,34 @@ template <class Row>
 struct RankedRow {
   Kept<Row> kept;
   std::int64_t number = 0;  // By which equal ones keep the order in which they came.
-  Mark mark;
+  mutable Mark mark;        // Of no meaning to the order.
   const Row& row() const { return kept.row(); }
 };
 
-// Rows of a partition as they change.
+// In the order of their ranking; a row among those that are in it, too.
+template <class Definition>
+struct InRank {
+  using is_transparent = void;
+  using Row = typename Definition::Row;
+
+  bool operator()(const RankedRow<Row>& a, const RankedRow<Row>& b) const {
+    const int order = Definition::compare(a.row(), b.row());
+    return order != 0 ? order < 0 : a.number < b.number;
+  }
+  bool operator()(const RankedRow<Row>& a, const Row& b) const {
+    return Definition::compare(a.row(), b) < 0;
+  }
+  bool operator()(const Row& a, const RankedRow<Row>& b) const {
+    return Definition::compare(a, b.row()) < 0;
+  }
+};
+
+// Rows of a partition as they change. Where rows may go, all are kept, in a tree; else those up to
+// kLast.
 //
 // State  [partition, number] -> row.
+// Costs  A row that comes or goes takes O(log rows), and O(kLast) where it is one of the shown;
+//        one that goes looks at those that are equal to it in the ranking.
 template <class Definition>
 class RunningRank {
   using Row = typename Definition::Row;
@@ -51,7 +80,7 @@ class RunningRank {
     if (run_.failed) return;
     if (adds(change))
       come(graph, key, row);
-    else
+    else if constexpr (Definition::kRetracts)
       go(graph, key, row);
   }
   bool adopt(const GraphEntry& entry) {
@@ -69,12 +98,7 @@ class RunningRank {
     if (!row.take(state) || state.size != 0) return false;
     auto& partition = partitions_.at(key);
     auto& rows = partition.value;
-    const auto at = std::lower_bound(rows.begin(), rows.end(), row,
-                                     [number](const RankedRow<Row>& one, const Row& other) {
-                                       const int order = Definition::compare(one.row(), other);
-                                       return order != 0 ? order < 0 : one.number < number;
-                                     });
-    rows.insert(at, {Kept<Row>(row), number, {entry.version, entry.changed}});
+    insert(rows, {Kept<Row>(row), number, {entry.version, entry.changed}});
     if (entry.changed) partitions_.note(partition);
     return true;
   }
@@ -87,8 +111,28 @@ class RunningRank {
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
-  using Rows = std::vector<RankedRow<Row>>;
+  using Rows =
+      std::conditional_t<Definition::kRetracts, std::set<RankedRow<Row>, InRank<Definition>>,
+                         std::vector<RankedRow<Row>>>;
+  using Place = typename Rows::iterator;
   using Entry = typename KeyedValues<Key, Rows>::Entry;
+
+  static Place insert(Rows& rows, RankedRow<Row> ranked) {
+    if constexpr (Definition::kRetracts) {
+      return rows.insert(std::move(ranked)).first;
+    } else {
+      const auto at = std::upper_bound(rows.begin(), rows.end(), ranked, InRank<Definition>());
+      return rows.insert(at, std::move(ranked));
+    }
+  }
+  // How many stand before it, up to kLast.
+  static std::uint64_t number_at(Rows& rows, Place at) {
+    if constexpr (!Definition::kRetracts) return static_cast<std::uint64_t>(at - rows.begin());
+    std::uint64_t before = 0;
+    for (auto place = rows.begin(); place != at && before < Definition::kLast; ++place)
+      ++before;
+    return before;
+  }
 
   static auto key_of(const Key& key, std::int64_t number) {
     return [&key, number](std::string& bytes) {
@@ -97,7 +141,7 @@ class RunningRank {
     };
   }
   template <class Graph>
-  void show(Graph& graph, Change change, const Row& row, std::size_t place) {
+  void show(Graph& graph, Change change, const Row& row, std::uint64_t place) {
     if (place + 1 >= Definition::kFirst && !run_.failed)
       Definition::give(graph, change, row, static_cast<std::int64_t>(place) + 1);
   }
@@ -107,42 +151,43 @@ class RunningRank {
     const auto number = next_number_++;
     auto& entry = partitions_.at(key);
     auto& rows = entry.value;
-    // Behind those that are equal: it is the newest.
-    const auto at = std::upper_bound(rows.begin(), rows.end(), row,
-                                     [](const Row& one, const RankedRow<Row>& other) {
-                                       return Definition::compare(one, other.row()) < 0;
-                                     });
-    const auto from = static_cast<std::size_t>(at - rows.begin());
-    if (!Definition::kRetracts && from >= Definition::kLast) return;  // Never one of the first.
-    const std::size_t end = std::min<std::uint64_t>(rows.size() + 1, Definition::kLast);
-    for (std::size_t i = from; i < end; ++i) {
-      const bool was = i < rows.size();
-      if (was) show(graph, Change::kUpdateBefore, rows[i].row(), i);
-      show(graph, was ? Change::kUpdateAfter : Change::kInsert, i == from ? row : rows[i - 1].row(),
-           i);
+    if constexpr (!Definition::kRetracts) {
+      // Behind those that are equal, since it is the newest: then it is never one of the first.
+      if (rows.size() >= Definition::kLast && !InRank<Definition>()(row, rows.back())) return;
     }
     RankedRow<Row> ranked{Kept<Row>(row), number, {}};
     if (stored_.change(ranked.mark)) partitions_.note(entry);
-    rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(from), std::move(ranked));
-    if (Definition::kRetracts || rows.size() <= Definition::kLast) return;
-    stored_.erase(rows.back().mark, key_of(entry.key, rows.back().number));
-    rows.pop_back();
+    const auto at = insert(rows, std::move(ranked));
+    auto moved = at;
+    for (auto i = number_at(rows, at); moved != rows.end() && i < Definition::kLast; ++i) {
+      const Row& now = (moved++)->row();
+      const bool was = moved != rows.end();
+      if (was) show(graph, Change::kUpdateBefore, moved->row(), i);
+      show(graph, was ? Change::kUpdateAfter : Change::kInsert, now, i);
+    }
+    if constexpr (!Definition::kRetracts) {
+      if (rows.size() <= Definition::kLast) return;
+      stored_.erase(rows.back().mark, key_of(entry.key, rows.back().number));
+      rows.pop_back();
+    }
   }
   template <class Graph>
   void go(Graph& graph, const Key& key, const Row& row) {
     auto* const entry = partitions_.find(key);
     if (entry == nullptr) return;
     auto& rows = entry->value;
-    const auto at = std::find_if(rows.begin(), rows.end(), [&](const RankedRow<Row>& one) {
-      return Row::compare(one.row(), row) == 0;
-    });
+    auto at = rows.lower_bound(row);
+    while (at != rows.end() && Row::compare(at->row(), row) != 0) {
+      if (InRank<Definition>()(row, *at)) return;
+      ++at;
+    }
     if (at == rows.end()) return;
-    const auto from = static_cast<std::size_t>(at - rows.begin());
-    const std::size_t end = std::min<std::uint64_t>(rows.size(), Definition::kLast);
-    for (std::size_t i = from; i < end; ++i) {
-      const bool is = i + 1 < rows.size();
-      show(graph, is ? Change::kUpdateBefore : Change::kDelete, rows[i].row(), i);
-      if (is) show(graph, Change::kUpdateAfter, rows[i + 1].row(), i);
+    auto moved = at;
+    for (auto i = number_at(rows, at); moved != rows.end() && i < Definition::kLast; ++i) {
+      const Row& was = (moved++)->row();
+      const bool is = moved != rows.end();
+      show(graph, is ? Change::kUpdateBefore : Change::kDelete, was, i);
+      if (is) show(graph, Change::kUpdateAfter, moved->row(), i);
     }
     stored_.erase(at->mark, key_of(entry->key, at->number));
     rows.erase(at);
@@ -245,10 +290,7 @@ class WindowRank {
   }
   template <class Graph>
   void show(Graph& graph, Rows& rows) {
-    std::sort(rows.begin(), rows.end(), [](const RankedRow<Row>& a, const RankedRow<Row>& b) {
-      const int order = Definition::compare(a.row(), b.row());
-      return order != 0 ? order < 0 : a.number < b.number;
-    });
+    std::sort(rows.begin(), rows.end(), InRank<Definition>());
     for (std::size_t i = 0; i < rows.size() && i < Definition::kLast && !run_.failed; ++i) {
       if (i + 1 >= Definition::kFirst)
         Definition::give(graph, Change::kInsert, rows[i].row(), static_cast<std::int64_t>(i) + 1);
