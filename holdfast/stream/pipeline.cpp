@@ -110,11 +110,10 @@ Status Pipeline::resume() {
 }
 
 Status Pipeline::look_for_successor() {
-  if (!successor_) return {};
+  if (!successor_ || report_.taken_over) return {};
   HF_ASSIGN_OR_RETURN(auto others, successor_(*operators_, *sink_, store_));
   if (others == nullptr) return {};
   operators_ = std::move(others);
-  successor_ = nullptr;
   report_.taken_over = true;
   return {};
 }

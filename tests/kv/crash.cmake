@@ -9,6 +9,7 @@ holdfast_in_few_pieces(kv_tests_traced 6)
 target_compile_definitions(kv_tests_traced PRIVATE HOLDFAST_GOLDEN_DIRECTORY="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 target_link_libraries(kv_tests_traced PRIVATE kv_crash_support holdfast_flags GTest::gtest_main)
 add_test(NAME kv_crash COMMAND kv_tests_traced)
+set_tests_properties(kv_crash PROPERTIES TIMEOUT 1800)  # Ten minutes on a slow day.
 add_test(NAME kv_crash_thorough COMMAND kv_tests_traced)
 set_tests_properties(kv_crash_thorough PROPERTIES ENVIRONMENT HOLDFAST_THOROUGH=1 LABELS slow TIMEOUT 7200)
 

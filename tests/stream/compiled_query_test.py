@@ -338,7 +338,7 @@ def check_texts(directory, cache):
     done = run(cache, 'wait', text, '--compiler', str(spy))
     assert done.returncode == 0 and 'interpreted:' in done.stderr
     words = told.read_text().split('\n')[:-1]
-    assert words[0].startswith('-') and all(word.startswith('-') or word.startswith(str(cache)) for word in words), words
+    assert words[0].startswith('-') and all(word.startswith(('-', str(cache))) or word == 'c++-header' for word in words), words
 
 
 def check_other_files(directory):
@@ -351,6 +351,44 @@ def check_other_files(directory):
                                   'SELECT v * v AS w FROM t')
         assert ', compiled' in done.stderr and done.stdout.split() == ['w', str(value * value)], done
     assert len(list(cache.glob('*.so'))) == len(list(cache.glob('*.cpp'))) == 1, list(cache.iterdir())
+
+
+def check_precompiled(directory):
+    """What a compiler has read of the runtime while a query ran, later queries begin with; where it is damaged, none does."""
+    cache, told, compiler = directory / 'cache_of_headers', directory / 'told_of_headers', directory / 'telling'
+    compiler.write_text(f'#!/bin/sh\necho "$*" >> {told}\nexec {"g++" if shutil.which("g++") else "clang++"} "$@" -O0\n')
+    compiler.chmod(0o755)
+    endless = ("CREATE TABLE e (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100', 'fields.id.kind' = 'sequence', "
+               "'fields.id.start' = '0', 'fields.id.end' = '1000000');\nSELECT id + 1 AS n FROM e")
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'wait', '--compiler', str(compiler), '--cache', str(cache), '-e', endless],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def is_read():
+        children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+        ended = [pathlib.Path(f'/proc/{child}/stat').read_text().split(') ')[1].startswith('Z') for child in children]
+        return list(cache.glob('*.so')) and all(ended)
+
+    until = time.monotonic() + 120
+    while not is_read():
+        assert time.monotonic() < until and process.poll() is None, list(cache.iterdir())
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    headers, = cache.glob('headers-*.gch')
+    path = directory / 'numbers.csv'
+    path.write_text('4\n')
+
+    def check(expression, value):
+        done = run(cache, 'wait', f"CREATE TABLE t (v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n"
+                                  f'SELECT {expression} AS w FROM t', '--compiler', str(compiler))
+        assert ', compiled' in done.stderr and done.stdout.split() == ['w', value], done
+        return [f'-include {headers.with_suffix("")} ' in line for line in told.read_text().splitlines() if '-shared' in line]
+
+    assert check('v * v', '16') == [False, True]
+    headers.write_bytes(headers.read_bytes()[:100_000])
+    assert check('v * v + 1', '17') == [False, True, True, False]
+    assert not headers.exists()
+    assert not list(cache.glob('own-*'))
 
 
 def ends(process, within_seconds):
@@ -446,6 +484,7 @@ def main():
         check_errors(directory, cache)
         check_texts(directory, cache)
         check_other_files(directory)
+        check_precompiled(directory)
         for state in kills_of.stores(HOLDFAST):
             print(state, check_kills(directory, cache, state))
         check_compilers(directory, cache)

@@ -145,8 +145,12 @@ Status Cache::publish(const std::string& path, const std::string& place) {
   const int code = ::fsync(file) == 0 ? 0 : errno;
   ::close(file);
   if (code != 0) return failed(path, code);
-  if (::rename(path.c_str(), (place + ".so").c_str()) != 0) return failed(place + ".so", errno);
+  if (::rename(path.c_str(), place.c_str()) != 0) return failed(place, errno);
   return {};
+}
+
+std::string Cache::headers_place(const std::string& identity) const {
+  return directory_ + "/headers-" + hash_text(identity + "\n" + headers_) + ".hpp";
 }
 
 }  // namespace holdfast::stream::compile

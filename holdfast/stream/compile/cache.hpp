@@ -4,6 +4,7 @@
 //   NAME.cpp, NAME.so          NAME is a hash of the source but for its first comment, the
 //                              compiler, its flags, the CPU and the headers
 //   runtime-HASH/holdfast/…    the headers, as this command holds them
+//   headers-HASH.hpp…          the same as a compiler has read them (precompiled.hpp)
 //
 // Libraries of the directory are loaded: it belongs to the user alone (mode 0700), or is refused.
 // A library is there in whole or not at all: it is synced under a name of its own, then renamed.
@@ -49,7 +50,9 @@ class Cache {
   Result<std::string> place_of(const std::string& source, const std::string& identity) const;
   // In the directory, by a name that only this process uses.
   OwnFile own_file(const std::string& ending) const { return OwnFile(own_name(ending)); }
-  // The library at `path` becomes `place`.so.
+  // Of the headers in one file, for one compiler (precompiled.hpp).
+  std::string headers_place(const std::string& identity) const;
+  // The file at `path` becomes `place`, in whole.
   static Status publish(const std::string& path, const std::string& place);
 
  private:

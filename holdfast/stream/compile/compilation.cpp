@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/stream/compile/compiler.hpp>
 #include <holdfast/stream/durable_file.hpp>
 
 namespace holdfast::stream::compile {
@@ -30,9 +29,10 @@ std::string errors_in(std::string_view text) {
 
 Result<Compilation> Compilation::begin(const std::string& source, const CompileSettings& settings) {
   HF_ASSIGN_OR_RETURN(const auto cache, Cache::open(settings.directory));
-  HF_ASSIGN_OR_RETURN(const auto compiler,
-                      Compiler::find(settings.compiler, cache.own_file(".version")));
   Compilation compilation;
+  HF_ASSIGN_OR_RETURN(compilation.compiler_,
+                      Compiler::find(settings.compiler, cache.own_file(".version")));
+  const auto& compiler = compilation.compiler_;
   HF_ASSIGN_OR_RETURN(compilation.place_, cache.place_of(source, compiler.identity()));
   compilation.source_path_ = compilation.place_ + ".cpp";
   // One that cannot be loaded is made anew.
@@ -42,12 +42,19 @@ Result<Compilation> Compilation::begin(const std::string& source, const CompileS
   }
   compilation.made_ = cache.own_file(".so");
   compilation.said_ = cache.own_file(".log");
-  HF_ASSIGN_OR_RETURN(auto process,
-                      Process::start(compiler.words(compilation.source_path_, cache.headers(),
-                                                    compilation.made_.path()),
-                                     compilation.said_.path()));
-  compilation.process_.emplace(std::move(process));
+  compilation.headers_ = cache.headers();
+  compilation.first_ = Precompiled::find(cache, compiler);
+  HF_RETURN_IF_ERROR(compilation.start());
+  if (compilation.first_.empty()) compilation.precompiled_ = Precompiled::make(cache, compiler);
   return compilation;
+}
+
+Status Compilation::start() {
+  HF_ASSIGN_OR_RETURN(
+      auto process,
+      Process::start(compiler_.words(source_path_, headers_, made_.path(), first_), said_.path()));
+  process_.emplace(std::move(process));
+  return {};
 }
 
 Result<std::shared_ptr<const Library>> Compilation::poll() {
@@ -58,17 +65,24 @@ Result<std::shared_ptr<const Library>> Compilation::poll() {
 }
 
 Result<std::shared_ptr<const Library>> Compilation::wait() {
-  if (library_ != nullptr) return library_;
-  return finish(process_->wait());
+  while (library_ == nullptr) {
+    HF_ASSIGN_OR_RETURN(library_, finish(process_->wait()));
+  }
+  return library_;
 }
 
 Result<std::shared_ptr<const Library>> Compilation::finish(int code) {
   const auto said = read_file(said_.path());
+  if (code != 0 && !first_.empty()) {  // Perhaps that is damaged: a compiler says so, and ends.
+    Precompiled::remove(std::exchange(first_, {}));
+    HF_RETURN_IF_ERROR(start());
+    return std::shared_ptr<const Library>();
+  }
   if (code != 0) {
     return Error{Errc::kIo, "the compiler ended with " + std::to_string(code) + "; its source is " +
                                 source_path_ + errors_in(said ? *said : "")};
   }
-  HF_RETURN_IF_ERROR(Cache::publish(made_.path(), place_));
+  HF_RETURN_IF_ERROR(Cache::publish(made_.path(), place_ + ".so"));
   return Library::load(place_ + ".so");
 }
 

@@ -12,7 +12,9 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/stream/compile/cache.hpp>
+#include <holdfast/stream/compile/compiler.hpp>
 #include <holdfast/stream/compile/library.hpp>
+#include <holdfast/stream/compile/precompiled.hpp>
 #include <holdfast/stream/compile/process.hpp>
 
 namespace holdfast::stream::compile {
@@ -27,19 +29,24 @@ class Compilation {
   // Starts the compiler, unless the cache has the library.
   static Result<Compilation> begin(const std::string& source, const CompileSettings& settings);
 
-  // Null: the compiler is still at work.
+  // Null: the compiler is still at work. Keep it until the query ends: what later ones begin with
+  // may be made until then.
   Result<std::shared_ptr<const Library>> poll();
   Result<std::shared_ptr<const Library>> wait();
   const std::string& source_path() const { return source_path_; }
 
  private:
   Compilation() = default;
+  Status start();
   Result<std::shared_ptr<const Library>> finish(int code);
 
   std::string place_, source_path_;
-  OwnFile made_, said_;                     // By the compiler, which ends before they do.
-  std::shared_ptr<const Library> library_;  // Of the cache;
-  std::optional<Process> process_;          // or the compiler that makes it.
+  std::string headers_, first_;  // What the compiler finds headers in, and includes before all.
+  Compiler compiler_;
+  OwnFile made_, said_;                       // By the compiler, which ends before they do.
+  std::shared_ptr<const Library> library_;    // Of the cache;
+  std::optional<Process> process_;            // or the compiler that makes it,
+  std::unique_ptr<Precompiled> precompiled_;  // and what later ones begin with.
 };
 
 }  // namespace holdfast::stream::compile

@@ -14,9 +14,8 @@ namespace holdfast::stream::compile {
 namespace {
 
 // Real numbers are computed as the interpreter computes them: no fused operations.
-constexpr std::array<const char*, 7> kFlags = {"-std=c++20",       "-O3",   "-march=native",
-                                               "-shared",          "-fPIC", "-fvisibility=hidden",
-                                               "-ffp-contract=off"};
+constexpr std::array<const char*, 6> kFlags = {
+    "-std=c++20", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off"};
 
 std::string looked_up(const std::string& name) {
   const auto can_run = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
@@ -74,10 +73,21 @@ Result<Compiler> Compiler::find(const std::string& wanted, OwnFile scratch) {
 }
 
 std::vector<std::string> Compiler::words(const std::string& source, const std::string& headers,
-                                         const std::string& library) const {
+                                         const std::string& library,
+                                         const std::string& first) const {
+  std::vector<std::string> all = {path, "-shared"};
+  all.insert(all.end(), kFlags.begin(), kFlags.end());
+  if (!first.empty()) all.insert(all.end(), {"-include", first});
+  all.insert(all.end(), {"-I", headers, "-o", library, source});
+  return all;
+}
+
+std::vector<std::string> Compiler::words_for_headers(const std::string& header,
+                                                     const std::string& headers,
+                                                     const std::string& made) const {
   std::vector<std::string> all = {path};
   all.insert(all.end(), kFlags.begin(), kFlags.end());
-  all.insert(all.end(), {"-I", headers, "-o", library, source});
+  all.insert(all.end(), {"-I", headers, "-x", "c++-header", "-o", made, header});
   return all;
 }
 

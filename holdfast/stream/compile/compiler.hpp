@@ -19,9 +19,13 @@ struct Compiler {
   // Errors: kNotFound (what was looked for).
   static Result<Compiler> find(const std::string& wanted, OwnFile scratch);
 
-  // Words for Process: `source` into the shared library `library`.
+  // Words for Process: `source` into the shared library `library`; `first` is included before all
+  // (Precompiled), if it is not empty.
   std::vector<std::string> words(const std::string& source, const std::string& headers,
-                                 const std::string& library) const;
+                                 const std::string& library, const std::string& first) const;
+  // `header` into what the compiler has once it has read it.
+  std::vector<std::string> words_for_headers(const std::string& header, const std::string& headers,
+                                             const std::string& made) const;
   // All that a library depends on beside its source.
   std::string identity() const;
 };

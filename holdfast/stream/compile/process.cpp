@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,10 +60,14 @@ class Setting {
 
 }  // namespace
 
-Result<Process> Process::start(const std::vector<std::string>& words, const std::string& output) {
+Result<Process> Process::start(const std::vector<std::string>& words, const std::string& output,
+                               Priority priority) {
+  constexpr int kLowNice = 10;
   pid_t id = 0;
   const int code = Setting(output).spawn(id, words);
   if (code != 0) return Error{Errc::kIo, "starting " + words[0] + ": " + std::strerror(code)};
+  // What it has started already goes on as usual; a compiler's driver has not by then.
+  if (priority == Priority::kLow) ::setpriority(PRIO_PROCESS, static_cast<id_t>(id), kLowNice);
   return Process(id);
 }
 

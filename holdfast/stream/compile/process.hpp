@@ -17,11 +17,14 @@
 
 namespace holdfast::stream::compile {
 
+enum class Priority { kUsual, kLow };
+
 class Process {
  public:
   // `words[0]` is the path of the program. Its two outputs go to the file `output`, which is made
   // or emptied.
-  static Result<Process> start(const std::vector<std::string>& words, const std::string& output);
+  static Result<Process> start(const std::vector<std::string>& words, const std::string& output,
+                               Priority priority = Priority::kUsual);
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();

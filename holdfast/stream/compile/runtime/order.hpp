@@ -60,12 +60,11 @@ class Places {
   std::array<std::array<std::size_t, 256>, kBytes> counts_{};
 };
 
-// Calls visit(entry) for each that is wanted(entry), in the order of the bytes that append(key,
-// bytes) gives, until one gives false. O(entries) for keys of up to nine bytes; longer ones that
-// begin alike are compared in whole.
-template <class Key, class State, std::size_t kLeast, class Wanted, class Append, class Visit>
-bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted,
-                    const Append& append, const Visit& visit) {
+// The entries that are wanted(entry), in the order of the bytes that append(key, bytes) gives.
+// O(entries) for keys of up to nine bytes; longer ones that begin alike are compared in whole.
+template <class Key, class State, std::size_t kLeast, class Wanted, class Append>
+[[gnu::noinline]] LargeVector<Place> in_order(const Table<Key, State, kLeast>& table,
+                                              const Wanted& wanted, const Append& append) {
   const auto& entries = table.entries();
   Places unsorted(entries.size());
   std::string bytes, more;
@@ -90,6 +89,15 @@ bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted
       begin = end;
     }
   }
+  return std::move(places);
+}
+
+// Calls visit(entry) for each that is wanted(entry), in that order, until one gives false.
+template <class Key, class State, std::size_t kLeast, class Wanted, class Append, class Visit>
+bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted,
+                    const Append& append, const Visit& visit) {
+  const auto& entries = table.entries();
+  const auto places = in_order(table, wanted, append);
   constexpr std::size_t kAhead = 16;  // An entry is anywhere in the table.
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i + kAhead < places.size()) __builtin_prefetch(&entries[places[i + kAhead].entry]);
@@ -97,12 +105,23 @@ bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted
   }
   return true;
 }
-// All of them, by the keys' bytes.
+// All of them, by the keys' bytes. Of a name, so that a table has one in_order() for all visitors:
+// it is what a compiler takes longest for.
+struct AnyEntry {
+  template <class Entry>
+  bool operator()(const Entry&) const {
+    return true;
+  }
+};
+struct BytesOfKey {
+  template <class Key>
+  void operator()(const Key& key, std::string& bytes) const {
+    key.append(bytes);
+  }
+};
 template <class Key, class State, std::size_t kLeast, class Visit>
 bool visit_in_order(const Table<Key, State, kLeast>& table, const Visit& visit) {
-  return visit_in_order(
-      table, [](const auto&) { return true; },
-      [](const Key& key, std::string& bytes) { key.append(bytes); }, visit);
+  return visit_in_order(table, AnyEntry(), BytesOfKey(), visit);
 }
 
 }  // namespace holdfast::query

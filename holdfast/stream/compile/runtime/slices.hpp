@@ -44,7 +44,7 @@ class Slices {
     stored_.insert(slice);
     next_end_ = std::min(next_end_, first_open_end(slice));
   }
-  bool adopt_entry(std::int64_t slice, Text key, Text state) {
+  [[gnu::cold]] bool adopt_entry(std::int64_t slice, Text key, Text state) {
     Slice& groups = slice_at(slice);
     next_end_ = std::min(next_end_, first_open_end(slice));
     return take_entry(groups, key, state);
@@ -145,7 +145,7 @@ class Slices {
     return taken;
   }
   // Those that another has gathered.
-  void absorb(Map& given) {
+  [[gnu::noinline]] void absorb(Map& given) {
     for (auto& [slice, groups] : given) {
       next_end_ = std::min(next_end_, first_open_end(slice));
       Slice& ours = slice_at(slice);
@@ -204,7 +204,7 @@ class Slices {
   }
 
   // What the store has of a slice: its runs, and into merged_ all else.
-  bool gather_stored(std::int64_t slice, const Slice* in_memory, Runs& runs) {
+  [[gnu::cold, gnu::noinline]] bool gather_stored(std::int64_t slice, const Slice* in_memory, Runs& runs) {
     StoredGroups<Key, State> stored(merged_, newest_);
     if (!run_.host.for_each(offset_ + slice, stored)) return false;
     for (std::uint64_t generation = 0;;) {
@@ -229,7 +229,8 @@ class Slices {
 
   // The same with runs, group by group: memory need not have all of them.
   template <class Emit>
-  void show(const Slice& groups, Runs& runs, std::int64_t end, const Emit& emit) {
+  [[gnu::cold, gnu::noinline]] void show(const Slice& groups, Runs& runs, std::int64_t end,
+                                         const Emit& emit) {
     if (runs.empty()) return show(groups, end, emit);
     const auto emit_one = [&](const Key& key, const State& state) { emit(key, state, end); };
     if (!runs.begin()) return;
@@ -273,7 +274,7 @@ class Slices {
     if (all) run_.host.drop_older(offset_ + slice, groups.generation);
     return true;
   }
-  bool put_run(std::int64_t slice, Slice& groups) {
+  [[gnu::cold, gnu::noinline]] bool put_run(std::int64_t slice, Slice& groups) {
     const bool had_blocks = groups.generation != 0;
     const auto put = [&](Text block) {
       return run_.host.put_block(offset_ + slice, block, true, groups.generation);
@@ -283,7 +284,7 @@ class Slices {
     if (had_blocks) run_.host.drop_older(offset_ + slice, groups.generation);
     return true;
   }
-  void forget_all() {
+  [[gnu::cold, gnu::noinline]] void forget_all() {
     while (!slices_.empty()) {
       stored_.insert(slices_.begin()->first);
       forget(slices_.begin());
@@ -305,7 +306,7 @@ class Slices {
     found->second.touched = true;
     return found->second;
   }
-  void drop(std::int64_t slice) {
+  [[gnu::noinline]] void drop(std::int64_t slice) {
     const auto found = slices_.find(slice);
     bool stored = stored_.erase(slice) != 0;
     if (found != slices_.end()) {

@@ -1,0 +1,49 @@
+#include "precompiled.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include <holdfast/stream/compile/runtime_headers.hpp>
+#include <holdfast/stream/durable_file.hpp>
+
+namespace holdfast::stream::compile {
+namespace {
+
+constexpr const char* kEnding = ".gch";  // Where both compilers look.
+
+std::string text_that_includes_all() {
+  std::string text;
+  for (const auto& header : kRuntimeHeaders)
+    text += "#include <holdfast/stream/compile/runtime/" + std::string(header.name) + ">\n";
+  return text;
+}
+
+}  // namespace
+
+std::string Precompiled::find(const Cache& cache, const Compiler& compiler) {
+  auto place = cache.headers_place(compiler.identity());
+  return ::access((place + kEnding).c_str(), R_OK) == 0 ? place : "";
+}
+
+std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compiler& compiler) {
+  auto place = cache.headers_place(compiler.identity());
+  auto text = cache.own_file(".hpp");
+  if (!replace_file(text.path(), text_that_includes_all()) || !Cache::publish(text.path(), place))
+    return nullptr;
+  auto made = cache.own_file(kEnding), said = cache.own_file(".log");
+  auto process = Process::start(compiler.words_for_headers(place, cache.headers(), made.path()),
+                                said.path(), Priority::kLow);
+  if (!process) return nullptr;
+  return std::unique_ptr<Precompiled>(
+      new Precompiled(std::move(place), std::move(made), std::move(said), *std::move(process)));
+}
+
+void Precompiled::remove(const std::string& found) { ::unlink((found + kEnding).c_str()); }
+
+Precompiled::~Precompiled() {
+  // One that is not published is made again.
+  if (process_.poll() == 0) static_cast<void>(Cache::publish(made_.path(), place_ + kEnding));
+}
+
+}  // namespace holdfast::stream::compile

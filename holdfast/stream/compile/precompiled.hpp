@@ -1,0 +1,49 @@
+// precompiled.hpp: the runtime's headers as a compiler has them once it has read them, in the
+// cache:
+//
+//   headers-HASH.hpp        includes all of them; HASH is of the compiler, its flags, the CPU and
+//                           the headers
+//   headers-HASH.hpp.gch    what the compiler made of it, 15 to 70 MB
+//
+// A query that includes the first begins with the second, and is compiled in less time. It is made
+// beside the first query that has to be compiled, by a process that leaves the CPU to others, and
+// only if that query's run is long enough. Nobody waits for it.
+//
+// Threads  One at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <holdfast/stream/compile/cache.hpp>
+#include <holdfast/stream/compile/compiler.hpp>
+#include <holdfast/stream/compile/process.hpp>
+
+namespace holdfast::stream::compile {
+
+class Precompiled {
+ public:
+  // What to include first; empty: it has yet to be made.
+  static std::string find(const Cache& cache, const Compiler& compiler);
+  // Starts to make it. Null: it cannot be.
+  static std::unique_ptr<Precompiled> make(const Cache& cache, const Compiler& compiler);
+  // It is broken.
+  static void remove(const std::string& found);
+
+  // Where the compiler is done the cache has it from now on; else it is ended.
+  ~Precompiled();
+
+ private:
+  Precompiled(std::string place, OwnFile made, OwnFile said, Process process)
+      : place_(std::move(place)),
+        made_(std::move(made)),
+        said_(std::move(said)),
+        process_(std::move(process)) {}
+
+  std::string place_;
+  OwnFile made_, said_;
+  Process process_;
+};
+
+}  // namespace holdfast::stream::compile
