@@ -58,8 +58,8 @@ class RunScriptTest(unittest.TestCase):
             common.write('need() { :; }\nwant() { :; }\n')
         check = self.place / 'scripts' / 'check.sh'
         text = check.read_text()
-        begin = text.index('stage_layers()')
-        text = text[:begin] + 'stage_layers() { skip "there is no such machine"; }\n' + text[text.index('\n', begin):]
+        end = text.index('case ${1:-} in')
+        text = text[:end] + 'stage_layers() { skip "there is no such machine"; }\n' + text[end:]
         begin = text.index('STAGES=')
         check.write_text(text[:begin] + 'STAGES=layers\n' + text[text.index('\n', begin):])
 
