@@ -204,7 +204,8 @@ class Slices {
   }
 
   // What the store has of a slice: its runs, and into merged_ all else.
-  [[gnu::cold, gnu::noinline]] bool gather_stored(std::int64_t slice, const Slice* in_memory, Runs& runs) {
+  [[gnu::cold, gnu::noinline]] bool gather_stored(std::int64_t slice, const Slice* in_memory,
+                                                  Runs& runs) {
     StoredGroups<Key, State> stored(merged_, newest_);
     if (!run_.host.for_each(offset_ + slice, stored)) return false;
     for (std::uint64_t generation = 0;;) {
