@@ -39,7 +39,8 @@ struct PipelineReport {
   bool taken_over = false;       // By other operators than the interpreter.
 };
 
-// Asked between two rows for operators that go on where `now` is; null: there are none yet.
+// Asked between two rows for operators that go on where `now` is; null: there are none yet. It is
+// kept until the pipeline goes.
 using Successor = std::function<Result<std::unique_ptr<Operators>>(Operators& now, Sink& sink,
                                                                    StateStore* store)>;
 

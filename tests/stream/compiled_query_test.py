@@ -364,9 +364,11 @@ def check_precompiled(directory):
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def is_read():
+        if not list(cache.glob('*.so')):
+            return False
         children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
         ended = [pathlib.Path(f'/proc/{child}/stat').read_text().split(') ')[1].startswith('Z') for child in children]
-        return list(cache.glob('*.so')) and all(ended)
+        return all(ended)
 
     until = time.monotonic() + 120
     while not is_read():

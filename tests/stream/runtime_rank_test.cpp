@@ -30,51 +30,15 @@ class OneCheckpoint final : public NoHost {
   std::set<std::string> keys_;
 };
 
-struct Definition {
-  using Row = RowOf<std::int64_t>;
-  using Key = KeyOf<std::int64_t>;
-  static constexpr std::int64_t kNode = 0;
-  static constexpr std::uint64_t kFirst = 1, kLast = 3;
-  static constexpr bool kRetracts = true;
-  static Key key(const Row&, Run&) { return Key(some(std::int64_t{1})); }
-  static int compare(const Row& a, const Row& b) {
-    return compare_in_order<false, false>(a.get<0>(), b.get<0>());
-  }
-  template <class Graph>
-  static void give(Graph&, Change, const Row&, std::int64_t) {}
-};
-
-// The newest row went before compiled code took over: what a store is told of it, and of a row that
-// comes, are two entries.
-TEST(RuntimeRank, ARowThatComesDoesNotHaveTheNumberOfOneThatIsGone) {
-  OneCheckpoint host;
-  query::Output output;
-  query::Run run{host, output};
-  RunningRank<Definition> ranking(run);
-  std::string key;
-  append_key_part(Definition::key({}, run), key);
-  append_ordered(0, key);  // The number that the next row of an empty ranking would have.
-  ASSERT_TRUE(ranking.adopt({first_slice(0), {key.data(), key.size()}, {nullptr, 0}, 3, true}));
-  int graph = 0;
-  ranking.take(graph, Change::kInsert, Definition::Row(some(std::int64_t{5})));
-  // One that comes and goes leaves nothing.
-  ranking.take(graph, Change::kInsert, Definition::Row(some(std::int64_t{6})));
-  ranking.take(graph, Change::kDelete, Definition::Row(some(std::int64_t{6})));
-  EXPECT_TRUE(ranking.put_state()) << "a key twice in a checkpoint";
-  EXPECT_EQ(host.gone, 1);
-  EXPECT_EQ(host.put_entries, 1);
-  EXPECT_FALSE(ranking.adopt({first_slice(0), {"short", 5}, {nullptr, 0}, 3, true}));
-}
-
 // What is shown of a ranking of the first column: change, number, first and second column.
 using Shown = std::vector<std::tuple<Change, std::int64_t, std::int64_t, std::int64_t>>;
 
-template <bool kMayRetract>
+template <bool kMayRetract, std::uint64_t kUpTo = 5>
 struct Recorded {
   using Row = RowOf<std::int64_t, std::int64_t>;
   using Key = KeyOf<std::int64_t>;
   static constexpr std::int64_t kNode = 0;
-  static constexpr std::uint64_t kFirst = 2, kLast = 5;
+  static constexpr std::uint64_t kFirst = 2, kLast = kUpTo;
   static constexpr bool kRetracts = kMayRetract;
   static Key key(const Row&, Run&) { return Key(some(std::int64_t{1})); }
   static int compare(const Row& a, const Row& b) {
@@ -84,6 +48,32 @@ struct Recorded {
     shown.emplace_back(change, number, row.get<0>().value, row.get<1>().value);
   }
 };
+
+// The newest row went before compiled code took over: what a store is told of it, and of a row that
+// comes, are two entries.
+TEST(RuntimeRank, ARowThatComesDoesNotHaveTheNumberOfOneThatIsGone) {
+  OneCheckpoint host;
+  query::Output output;
+  query::Run run{host, output};
+  using Definition = Recorded<true>;
+  RunningRank<Definition> ranking(run);
+  std::string key;
+  append_key_part(Definition::key({}, run), key);
+  append_ordered(0, key);  // The number that the next row of an empty ranking would have.
+  ASSERT_TRUE(ranking.adopt({first_slice(0), {key.data(), key.size()}, {nullptr, 0}, 3, true}));
+  Shown shown;
+  ranking.take(shown, Change::kInsert,
+               Definition::Row(some(std::int64_t{5}), some(std::int64_t{0})));
+  // One that comes and goes leaves nothing.
+  ranking.take(shown, Change::kInsert,
+               Definition::Row(some(std::int64_t{6}), some(std::int64_t{0})));
+  ranking.take(shown, Change::kDelete,
+               Definition::Row(some(std::int64_t{6}), some(std::int64_t{0})));
+  EXPECT_TRUE(ranking.put_state()) << "a key twice in a checkpoint";
+  EXPECT_EQ(host.gone, 1);
+  EXPECT_EQ(host.put_entries, 1);
+  EXPECT_FALSE(ranking.adopt({first_slice(0), {"short", 5}, {nullptr, 0}, 3, true}));
+}
 
 // All rows in a list: those that are equal in the order in which they came.
 class ListRank {
@@ -162,6 +152,20 @@ TEST(RuntimeRank, RowsThatComeAndGoShowWhatAListShows) {
 TEST(RuntimeRank, RowsThatComeShowWhatAListShows) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     check_against_a_list<false>(seed);
+}
+
+// It looked at the last of no rows.
+TEST(RuntimeRank, ARankingUpToZeroShowsNothing) {
+  OneCheckpoint host;
+  query::Output output;
+  query::Run run{host, output};
+  RunningRank<Recorded<false, 0>> ranking(run);
+  Shown shown;
+  for (std::int64_t i = 0; i < 3; ++i)
+    ranking.take(shown, Change::kInsert, Recorded<false, 0>::Row(some(i), some(i)));
+  EXPECT_TRUE(shown.empty());
+  EXPECT_TRUE(ranking.put_state());
+  EXPECT_EQ(host.put_entries, 0);
 }
 
 }  // namespace

@@ -28,9 +28,12 @@ std::string Precompiled::find(const Cache& cache, const Compiler& compiler) {
 
 std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compiler& compiler) {
   auto place = cache.headers_place(compiler.identity());
-  auto text = cache.own_file(".hpp");
-  if (!replace_file(text.path(), text_that_includes_all()) || !Cache::publish(text.path(), place))
-    return nullptr;
+  // Once: what clang has made is of the file as it was written then.
+  if (::access(place.c_str(), R_OK) != 0) {
+    const auto text = cache.own_file(".hpp");
+    if (!replace_file(text.path(), text_that_includes_all()) || !Cache::publish(text.path(), place))
+      return nullptr;
+  }
   auto made = cache.own_file(kEnding), said = cache.own_file(".log");
   auto process = Process::start(compiler.words_for_headers(place, cache.headers(), made.path()),
                                 said.path(), Priority::kLow);

@@ -67,6 +67,7 @@ RunningRank::Rows& RunningRank::rows_of(const std::string& partition) {
 
 // Then it is never one of those that are shown, if none goes.
 bool RunningRank::is_behind_all(const Rows& rows, const RankedRow& row) const {
+  if (rank_.last == 0) return true;  // None is shown.
   return rank_.ranking == sql::Ranking::kRowNumber && rows.size() >= rank_.last &&
          RankedBefore{&rank_.order}(*rows.rbegin(), row);
 }

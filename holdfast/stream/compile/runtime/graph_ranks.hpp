@@ -152,6 +152,7 @@ class RunningRank {
     auto& entry = partitions_.at(key);
     auto& rows = entry.value;
     if constexpr (!Definition::kRetracts) {
+      if (Definition::kLast == 0) return;  // None is shown.
       // Behind those that are equal, since it is the newest: then it is never one of the first.
       if (rows.size() >= Definition::kLast && !InRank<Definition>()(row, rows.back())) return;
     }
