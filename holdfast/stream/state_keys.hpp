@@ -2,6 +2,8 @@
 //
 //   query (4 bytes), 'e', slice (8), the group's key, epoch (8)   an entry
 //   query (4 bytes), 'b', slice (8), generation (8), epoch (8), number (4)   a block of entries
+//   query (4 bytes), 'v', slice (8), epoch (8), number (4)        a block of entries that replace
+//                                                                 one another
 //   query (4 bytes), another letter                               what else the store has of it
 //
 // Numbers are big-endian, so that the order of the keys is theirs; the slice's sign is flipped.
@@ -18,10 +20,10 @@ class StateKeys {
   static constexpr std::size_t kSliceBytes = 8, kEpochBytes = 8;
 
   explicit StateKeys(std::uint32_t query) {
-    for (int shift = 24; shift >= 0; shift -= 8)
-      query_ += static_cast<char>(query >> shift);
+    append_short(query, query_);
     entries_ = query_ + 'e';
     blocks_ = query_ + 'b';
+    logs_ = query_ + 'v';
   }
 
   // What the keys of all entries begin with, and what is behind all of them.
@@ -63,8 +65,7 @@ class StateKeys {
                        std::uint32_t number) const {
     std::string key = of_generation(slice, generation);
     append_number(epoch, key);
-    for (int shift = 24; shift >= 0; shift -= 8)
-      key += static_cast<char>(number >> shift);
+    append_short(number, key);
     return key;
   }
   std::size_t block_bytes() const { return blocks_.size() + kSliceBytes + 2 * kEpochBytes + 4; }
@@ -76,13 +77,32 @@ class StateKeys {
     return number_at(key.substr(blocks_.size() + kSliceBytes + kEpochBytes));
   }
 
+  // The same of entries that replace one another.
+  const std::string& logs() const { return logs_; }
+  std::string log_of_slice(std::int64_t slice) const {
+    std::string key = logs_;
+    append_number(ordered(slice), key);
+    return key;
+  }
+  std::string of_log(std::int64_t slice, std::uint64_t epoch, std::uint32_t number) const {
+    std::string key = log_of_slice(slice);
+    append_number(epoch, key);
+    append_short(number, key);
+    return key;
+  }
+  std::size_t log_bytes() const { return logs_.size() + kSliceBytes + kEpochBytes + 4; }
+  std::uint64_t epoch_of_log(std::string_view key) const {
+    return number_at(key.substr(logs_.size() + kSliceBytes));
+  }
+
+  // Of both kinds of blocks.
   static std::uint32_t number_of_block(std::string_view key) {
     return static_cast<std::uint32_t>(number_at(key.substr(key.size() - 8)));
   }
 
   // The shortest key of an entry.
   std::size_t least_bytes() const { return entries_.size() + kSliceBytes + kEpochBytes; }
-  // Of the key of an entry, which is no shorter, or of a block.
+  // Of the key of an entry, which is no shorter, or of a block of either kind.
   std::int64_t slice_of(std::string_view key) const {
     return static_cast<std::int64_t>(number_at(key.substr(entries_.size())) ^ kSign);
   }
@@ -104,11 +124,15 @@ class StateKeys {
 
  private:
   static constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+  static void append_short(std::uint32_t number, std::string& bytes) {
+    for (int shift = 24; shift >= 0; shift -= 8)
+      bytes += static_cast<char>(number >> shift);
+  }
   static std::uint64_t ordered(std::int64_t slice) {
     return static_cast<std::uint64_t>(slice) ^ kSign;
   }
 
-  std::string query_, entries_, blocks_;
+  std::string query_, entries_, blocks_, logs_;
 };
 
 }  // namespace holdfast::stream

@@ -15,8 +15,8 @@ namespace holdfast::stream {
 namespace {
 
 constexpr std::uint64_t kHasFormat = std::uint64_t{1} << 63;
-constexpr char kFormat = 2;
-constexpr std::size_t kSmallBlock = 4096;  // Smaller ones share a fence.
+constexpr char kFormat = 3, kOldestFormat = 2;  // Without a byte: 1.
+constexpr std::size_t kSmallBlock = 4096;       // Smaller ones share a fence.
 // Of a block's number. Without the first it is of a build that knew no runs.
 constexpr std::uint32_t kSaysRun = std::uint32_t{1} << 31, kInRun = 1;
 
@@ -52,7 +52,7 @@ Result<std::optional<Checkpoint>> KvStateStore::read_checkpoint() {
   std::string_view metadata = std::string_view(value).substr(StateKeys::kEpochBytes);
   if ((number & kHasFormat) == 0) return std::optional(Checkpoint{number, std::string(metadata)});
   const int format = metadata.empty() ? 0 : static_cast<unsigned char>(metadata.front());
-  if (HF_MUTANT("KS7", format != kFormat, false)) {
+  if (HF_MUTANT("KS7", format < kOldestFormat || format > kFormat, false)) {
     return Error{Errc::kNewerFormat, "the region's state has format " + std::to_string(format) +
                                          "; this build knows those up to " +
                                          std::to_string(kFormat)};
@@ -84,6 +84,13 @@ Status KvStateStore::remove_later_epochs() {
       later.emplace_back(cursor.key());
   }
   HF_RETURN_IF_ERROR(cursor.status());
+  for (cursor.first(state_keys_.logs()); cursor; cursor.next()) {
+    if (cursor.key().size() != state_keys_.log_bytes())
+      return Error{Errc::kCorrupt, "the region has a record that is no log of a query"};
+    if (HF_MUTANT("KS8", state_keys_.epoch_of_log(cursor.key()) > epoch_, false))
+      later.emplace_back(cursor.key());
+  }
+  HF_RETURN_IF_ERROR(cursor.status());
   return remove(later);
 }
 
@@ -91,17 +98,21 @@ Status KvStateStore::remove_later_epochs() {
 Result<std::vector<std::int64_t>> KvStateStore::slices() {
   std::set<std::int64_t> slices;
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
-  for (const auto& prefix : {state_keys_.entries(), state_keys_.blocks()}) {
+  const auto look = [&](const std::string& prefix, auto begin_of) -> Status {
     cursor.first(prefix);
     while (cursor && cursor.key().starts_with(prefix)) {
       const auto slice = state_keys_.slice_of(cursor.key());
       slices.insert(slice);
       if (slice == INT64_MAX) break;
-      cursor.seek(prefix == state_keys_.entries() ? state_keys_.of_slice(slice + 1)
-                                                  : state_keys_.blocks_of_slice(slice + 1));
+      cursor.seek(begin_of(slice + 1));
     }
-    HF_RETURN_IF_ERROR(cursor.status());
-  }
+    return cursor.status();
+  };
+  const StateKeys& keys = state_keys_;
+  HF_RETURN_IF_ERROR(look(keys.entries(), [&](std::int64_t of) { return keys.of_slice(of); }));
+  HF_RETURN_IF_ERROR(
+      look(keys.blocks(), [&](std::int64_t of) { return keys.blocks_of_slice(of); }));
+  HF_RETURN_IF_ERROR(look(keys.logs(), [&](std::int64_t of) { return keys.log_of_slice(of); }));
   return std::vector(slices.begin(), slices.end());
 }
 
@@ -170,7 +181,7 @@ Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
   for (std::uint64_t generation = 0;;) {
     HF_RETURN_IF_ERROR(next_generation(slice, generation, run));
     if (HF_MUTANT("KS4", true, generation == 0)) HF_RETURN_IF_ERROR(end_generation());
-    if (generation == 0) return {};
+    if (generation == 0) break;
     query::BlockPlace place;
     for (std::string block;;) {
       HF_RETURN_IF_ERROR(next_block(slice, generation, place, block));
@@ -183,16 +194,36 @@ Status KvStateStore::for_each(std::int64_t slice, Visit visit) {
       }
     }
   }
+  HF_ASSIGN_OR_RETURN(const EntryLog* const log, log_of(slice));
+  return log->for_each(*store_, [&](std::string_view key, std::string_view state, std::uint64_t) {
+    return visit(key, state);
+  });
 }
 
 Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
                              std::uint64_t& version) {
   const std::uint64_t epoch = epoch_ + 1;
-  HF_RETURN_IF_ERROR(put_copy(slice, key, state, HF_MUTANT("KS3", epoch, epoch_)));
-  if (version != 0 && version != epoch) remove_version(slice, key, version);
-  if (state.empty()) new_tombstones_.push_back(state_keys_.of_entry(slice, key, epoch));
-  version = epoch;
-  return {};
+  if (version != 0 && !EntryLog::is_version(version)) {
+    replaced_.push_back(state_keys_.of_entry(slice, key, version));
+    version = 0;
+    if (state.empty()) {
+      new_tombstones_.push_back(state_keys_.of_entry(slice, key, epoch));
+      return put_copy(slice, key, state, HF_MUTANT("KS3", epoch, epoch_));
+    }
+  }
+  HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
+  return log->replace(key, state, version, HF_MUTANT("KS9", epoch, epoch_),
+                      [this](std::string name, std::string_view block) {
+                        return put_whole_block(std::move(name), block);
+                      });
+}
+
+Result<EntryLog*> KvStateStore::log_of(std::int64_t slice) {
+  const auto found = logs_.find(slice);
+  if (found != logs_.end()) return &found->second;
+  EntryLog log(state_keys_, slice);
+  HF_RETURN_IF_ERROR(log.load(*store_));
+  return &logs_.emplace(slice, std::move(log)).first->second;
 }
 
 Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
@@ -207,11 +238,15 @@ Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
     key.remove_suffix(StateKeys::kEpochBytes);
     HF_RETURN_IF_ERROR(visit(key, cursor.value(), epoch));
   }
-  return cursor.status();
+  HF_RETURN_IF_ERROR(cursor.status());
+  HF_ASSIGN_OR_RETURN(const EntryLog* const log, log_of(slice));
+  return log->for_each(*store_, visit);
 }
 
+// What a completed checkpoint has replaced goes before the next one is complete. That may take the
+// key away, and what hides nothing in the log is not given.
 void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {
-  replaced_.push_back(state_keys_.of_entry(slice, key, version));
+  if (!EntryLog::is_version(version)) stale_.push_back(state_keys_.of_entry(slice, key, version));
 }
 
 Status KvStateStore::remove(std::vector<std::string>& keys) {
@@ -251,6 +286,10 @@ Status KvStateStore::put_block(std::int64_t slice, std::string_view block, bool 
   const std::uint32_t number =
       kSaysRun | HF_MUTANT("KS6", blocks_++, 0) << 1 | (in_run ? kInRun : 0);
   std::string key = state_keys_.of_block(slice, generation, epoch, number);
+  return put_whole_block(std::move(key), block);
+}
+
+Status KvStateStore::put_whole_block(std::string key, std::string_view block) {
   if (block.size() < kSmallBlock) return put_record(std::move(key), block);
   const std::string_view keys[] = {key}, values[] = {block};
   return store_->put_many(keys, values);
@@ -276,7 +315,30 @@ Status KvStateStore::write_group() {
   return keys.empty() ? Status() : store_->put_many(keys, values);
 }
 
+Status KvStateStore::finish_logs(std::uint64_t epoch) {
+  for (auto& [slice, log] : logs_) {
+    HF_RETURN_IF_ERROR(log.finish(*store_, epoch, [this](std::string name, std::string_view block) {
+      return put_whole_block(std::move(name), block);
+    }));
+  }
+  return {};
+}
+
+Status KvStateStore::remove_obsolete_blocks() {
+  std::vector<std::string> keys;
+  for (const auto& [slice, log] : logs_) {
+    for (auto& key : log.obsolete())
+      keys.push_back(std::move(key));
+  }
+  HF_RETURN_IF_ERROR(remove(keys));
+  for (auto& [slice, log] : logs_)
+    log.erased();
+  return {};
+}
+
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
+  HF_RETURN_IF_ERROR(HF_MUTANT("KS13", remove(stale_), ok_status()));
+  HF_RETURN_IF_ERROR(finish_logs(epoch_ + 1));
   HF_RETURN_IF_ERROR(write_block(true));
   HF_RETURN_IF_ERROR(write_group());
   HF_RETURN_IF_ERROR(store_->sync());
@@ -294,6 +356,7 @@ Status KvStateStore::complete(const Checkpoint& checkpoint) {
   tombstones_ = std::move(new_tombstones_);
   new_tombstones_.clear();
   HF_RETURN_IF_ERROR(remove(replaced_));
+  HF_RETURN_IF_ERROR(remove_obsolete_blocks());
   return remove_dropped();
 }
 
@@ -310,7 +373,9 @@ Status KvStateStore::remove_dropped() {
   older_.clear();
   HF_RETURN_IF_ERROR(remove(keys));
   for (const auto slice : dropped_) {
-    for (const auto& prefix : {state_keys_.of_slice(slice), state_keys_.blocks_of_slice(slice)}) {
+    logs_.erase(slice);
+    for (const auto& prefix : {state_keys_.of_slice(slice), state_keys_.blocks_of_slice(slice),
+                               state_keys_.log_of_slice(slice)}) {
       const auto erased = store_->erase_prefix(prefix);
       if (!erased) return erased.error();
     }

@@ -1,10 +1,11 @@
 // kv_state_store.hpp: the state of a query as records of a store of `kv`.
 //
 //   key    of an entry, of a block of entries, and 'm', the last checkpoint: state_keys.hpp
-//   value  the state; the block (compile/runtime/blocks.hpp); of 'm' the epoch (8 bytes,
-//          big-endian) with its highest bit set, a byte for the format (2), and the metadata.
-//          Format 1, before there were blocks, has neither bit nor byte; a build of it takes the
-//          metadata of format 2 for damaged.
+//   value  the state; the block (compile/runtime/blocks.hpp, entry_log.hpp); of 'm' the epoch (8
+//          bytes, big-endian) with its highest bit set, a byte for the format (3), and the
+//          metadata. Format 2 has no logs of entries that replace one another. Format 1, before
+//          there were blocks, has neither bit nor byte; a build of it takes the metadata of later
+//          ones for damaged.
 //
 // Guarantee  Entries and blocks are of the epoch of their checkpoint. When complete() returns, the
 //            checkpoint and its entries survive what the medium can survive, on plain files a power
@@ -25,17 +26,19 @@
 //                 needs them, and drops them again (GroupOperator::restore). Blocks of a
 //                 generation that a later checkpoint has whole may be there, too: each of their
 //                 entries has a later one, and they go with their slice.
-// Replaced   An entry that takes the place of another is a newer version of its key: the epoch is
-//            the version. The older one is removed behind the checkpoint that has the newer. An
-//            entry without bytes, which takes a key away, is removed behind the checkpoint after
-//            that: it must not go before what it hides.
-// Costs      On byte and line media a fence per block, or per kGroup small blocks and entries that
-//            replace one another; one for 'm', and one per group of erased keys. On plain files a
-//            sync more before 'm', and one behind it.
+// Replaced   Entries that replace one another are in a log per slice. Those of format 2, and of a
+//            copy of a checkpoint, have a key per version, which is the epoch. The first change of
+//            such an entry goes to the log, and removes the key behind its checkpoint; should a
+//            crash leave it, for_each_version() gives the log's entry behind it. An entry of these
+//            without bytes, which takes a key away, is removed behind the checkpoint after that: it
+//            must not go before what it hides.
+// Costs      On byte and line media a fence per block, or per kGroup small blocks; one for 'm', and
+//            one per group of erased keys. On plain files a sync more before 'm', and one behind it.
 // Threads    One at a time. The store is its own until it goes.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -47,6 +50,7 @@
 #include <holdfast/kv/store.hpp>
 #include <holdfast/stream/state_keys.hpp>
 #include <holdfast/stream/state_store.hpp>
+#include <holdfast/stream_kv/entry_log.hpp>
 
 namespace holdfast::stream {
 
@@ -101,6 +105,11 @@ class KvStateStore : public StateStore {
   Status remove(std::vector<std::string>& keys);
   Status remove_dropped();
   Status put_record(std::string key, std::string_view value);
+  Status put_whole_block(std::string key, std::string_view block);
+  // As the store has it, when it is asked for first.
+  Result<EntryLog*> log_of(std::int64_t slice);
+  Status finish_logs(std::uint64_t epoch);
+  Status remove_obsolete_blocks();
 
   std::shared_ptr<kv::Store<>> store_;
   const StateKeys state_keys_;
@@ -108,8 +117,10 @@ class KvStateStore : public StateStore {
   std::uint64_t epoch_ = 0;  // Of the last completed checkpoint.
   std::vector<std::int64_t> dropped_;
   std::vector<std::pair<std::int64_t, std::uint64_t>> older_;  // Slices and generations.
-  // Records that the next checkpoint replaces; those without bytes that it has, and the last had.
-  std::vector<std::string> replaced_, new_tombstones_, tombstones_;
+  std::map<std::int64_t, EntryLog> logs_;                      // By slice.
+  // Of entries with a key per version: records that the next checkpoint replaces; those that a
+  // completed one has replaced; those without bytes that the next one has, and the last had.
+  std::vector<std::string> replaced_, stale_, new_tombstones_, tombstones_;
   // Records that are not yet written, entries and small blocks: the first `waiting_` of these.
   std::vector<std::string> keys_, values_;
   std::size_t waiting_ = 0;

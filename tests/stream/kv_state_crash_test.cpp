@@ -330,13 +330,16 @@ struct Versions {
   bool operator==(const Versions&) const = default;
 };
 
-// What each checkpoint has. The second takes b away, whose last record goes behind the third.
+// What each checkpoint has. The second takes b away: its last entry goes behind the third, with the
+// block that it is in. The fifth has b again, and takes a away.
 const std::vector<Versions>& versions() {
   static const std::vector<Versions> all = {{},
                                             {1, {{"a", "1"}, {"b", "2"}}},
                                             {2, {{"a", "3"}, {"c", "4"}}},
                                             {3, {{"a", "3"}, {"c", "5"}}},
-                                            {4, {{"a", "6"}, {"c", "5"}}}};
+                                            {4, {{"a", "6"}, {"c", "5"}}},
+                                            {5, {{"b", "7"}, {"c", "5"}}},
+                                            {6, {{"b", "7"}}}};
   return all;
 }
 
@@ -362,6 +365,11 @@ class TableOfQuery {
   Versions found() const { return {query_.epoch(), values_}; }
   std::uint64_t epoch() const { return query_.epoch(); }
 
+  void copy_first() {
+    for (const auto& [key, state] : versions()[1].values)
+      query_.state().put_copy(kSlice, key, state, 1).value();
+    query_.state().complete({1, "m"}).value();
+  }
   // To what checkpoint `epoch` has.
   void go_to(std::uint64_t epoch) {
     const Values& wanted = versions()[epoch].values;
@@ -389,13 +397,17 @@ class TableOfQuery {
   std::map<std::string, std::uint64_t> known_;
 };
 
-crash::Protocol<Versions> versions_protocol() {
+// `copied`: the first is a copy of a checkpoint, which has a key for each entry.
+crash::Protocol<Versions> versions_protocol(bool copied) {
   crash::Protocol<Versions> protocol;
   protocol.initial = versions()[1];
-  protocol.setup = [](Region& region) { TableOfQuery(std::move(region)).go_to(1); };
+  protocol.setup = [copied](Region& region) {
+    TableOfQuery table(std::move(region));
+    copied ? table.copy_first() : table.go_to(1);
+  };
   protocol.workload = [](Region& region, crash::Workload& run) {
     TableOfQuery table(std::move(region));
-    for (const std::uint64_t epoch : {2u, 3u, 4u})
+    for (const std::uint64_t epoch : {2u, 3u, 4u, 5u, 6u})
       run.perform(epoch, [&] { table.go_to(epoch); });
   };
   protocol.recover = [](Region& region) -> Result<Versions> {
@@ -426,9 +438,11 @@ crash::Protocol<Versions> versions_protocol() {
 }
 
 TEST_P(KvStateCrash, TheNewestVersionOfAKeyIsFoundAndNoneThatWasTakenAway) {
-  const auto report = crash::check(versions_protocol(), check_options(400));
-  EXPECT_TRUE(kv::holds(report));
-  EXPECT_GT(report.images_in_all(), 50u);
+  for (const bool copied : {false, true}) {
+    const auto report = crash::check(versions_protocol(copied), check_options(400));
+    EXPECT_TRUE(kv::holds(report)) << (copied ? "copied" : "");
+    EXPECT_GT(report.images_in_all(), 50u);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,258 @@
+#include "entry_log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <holdfast/base/meminfo.hpp>
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/cursor.hpp>
+#include <holdfast/stream/compile/runtime/blocks.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+constexpr std::size_t kSmallBytes = query::kBlockBytes / 4;
+
+std::string_view view_of(query::Text text) { return {text.data, text.size}; }
+
+}  // namespace
+
+template <class Visit>
+Status EntryLog::for_each_entry(std::string_view block, Visit visit) {
+  query::Text rest{block.data(), block.size()}, key{}, state{};
+  while (rest.size != 0) {
+    Entry entry;
+    entry.at = static_cast<std::uint32_t>(block.size() - rest.size);
+    if (!query::take_raw(rest, entry.handle) || !query::take_block_entry(rest, key, state))
+      return Error{Errc::kCorrupt, "a block of the state ends within an entry"};
+    entry.bytes = static_cast<std::uint32_t>(block.size() - rest.size) - entry.at;
+    entry.key = view_of(key);
+    entry.state = view_of(state);
+    HF_RETURN_IF_ERROR(visit(entry));
+  }
+  return {};
+}
+
+// visit(key of the record, block) -> Status, in the order in which they were put.
+template <class Visit>
+Status EntryLog::for_each_block(kv::Store<>& store, Visit visit) const {
+  HF_ASSIGN_OR_RETURN(auto cursor, store.cursor());
+  for (cursor.first(keys_.log_of_slice(slice_)); cursor; cursor.next()) {
+    if (cursor.key().size() != keys_.log_bytes())
+      return Error{Errc::kCorrupt, "a key of a block has " + std::to_string(cursor.key().size()) +
+                                       " bytes, not " + std::to_string(keys_.log_bytes())};
+    HF_RETURN_IF_ERROR(visit(cursor.key(), cursor.value()));
+  }
+  return cursor.status();
+}
+
+// ---- What the store has ----
+
+Status EntryLog::load(kv::Store<>& store) {
+  const auto load_one = [this](std::string_view key, std::string_view bytes) {
+    const auto block = static_cast<std::uint32_t>(blocks_.size());
+    blocks_.push_back({keys_.epoch_of_log(key), StateKeys::number_of_block(key),
+                       static_cast<std::uint32_t>(bytes.size()), 0, false});
+    if (bytes.size() < kSmallBytes) small_.push_back(block);
+    return load_block(block, bytes);
+  };
+  HF_RETURN_IF_ERROR(for_each_block(store, load_one));
+  for (std::uint32_t handle = 0; handle < places_.size(); ++handle) {
+    const Place& place = places_[handle];
+    if (place.copies == 0)
+      free_handles_.push_back(handle);
+    else if (is_needed(place))
+      blocks_[place.block].wanted_bytes += place.bytes;
+  }
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block)
+    queue_if_wasteful(block);
+  return {};
+}
+
+Status EntryLog::load_block(std::uint32_t block, std::string_view bytes) {
+  return for_each_entry(bytes, [&](const Entry& entry) -> Status {
+    if (entry.handle >= places_.size()) {
+      if ((entry.handle + std::uint64_t{1}) * sizeof(Place) > memory_limit_bytes() / 2)
+        return Error{Errc::kCorrupt, "the handle " + std::to_string(entry.handle) +
+                                         " of an entry of the state is beyond what fits memory"};
+      places_.resize(entry.handle + std::size_t{1});
+    }
+    set_newest(places_[entry.handle], block, entry);
+    return {};
+  });
+}
+
+void EntryLog::set_newest(Place& place, std::uint32_t block, const Entry& entry) {
+  place.block = block;
+  place.at = entry.at;
+  place.bytes = entry.bytes;
+  ++place.copies;
+  place.tombstone = entry.state.empty() ? 1 : 0;
+}
+
+bool EntryLog::is_needed(const Place& place) {
+  return place.tombstone == 0 || place.copies > HF_MUTANT("KS10", 1u, 2u);
+}
+
+bool EntryLog::is_newest(const Entry& entry, std::uint32_t block) const {
+  const Place& place = places_[entry.handle];
+  return place.block == block && place.at == entry.at;
+}
+
+Status EntryLog::for_each(kv::Store<>& store, StateStore::VisitVersion visit) const {
+  return for_each_block(store, [&](std::string_view name, std::string_view bytes) {
+    const auto epoch = keys_.epoch_of_log(name);
+    const auto number = StateKeys::number_of_block(name);
+    return for_each_entry(bytes, [&](const Entry& entry) -> Status {
+      const auto block = places_[entry.handle].block;
+      const bool is_here = blocks_[block].epoch == epoch && blocks_[block].number == number;
+      if (entry.state.empty() || !is_here || !is_newest(entry, block)) return {};
+      return visit(entry.key, entry.state, entry.handle | kVersion);
+    });
+  });
+}
+
+// ---- What a checkpoint puts ----
+
+std::uint32_t EntryLog::take_block(std::uint64_t epoch) {
+  std::uint32_t block = static_cast<std::uint32_t>(blocks_.size());
+  if (free_blocks_.empty()) {
+    blocks_.emplace_back();
+  } else {
+    block = free_blocks_.back();
+    free_blocks_.pop_back();
+  }
+  blocks_[block] = {epoch, next_number_++, 0, 0, false};
+  return block;
+}
+
+std::uint32_t EntryLog::take_handle() {
+  if (!free_handles_.empty()) {
+    const auto handle = free_handles_.back();
+    free_handles_.pop_back();
+    return handle;
+  }
+  places_.emplace_back();
+  return static_cast<std::uint32_t>(places_.size() - 1);
+}
+
+// The newest entry of a handle is no more wanted where it is.
+void EntryLog::forget_bytes(const Place& place) {
+  blocks_[place.block].wanted_bytes -= place.bytes;
+  queue_if_wasteful(place.block);
+}
+
+void EntryLog::queue_if_wasteful(std::uint32_t block) {
+  Block& of = blocks_[block];
+  if (block == block_ || of.queued || of.wanted_bytes > of.bytes / 2) return;
+  of.queued = true;
+  wasteful_.push_back(block);
+}
+
+void EntryLog::append(std::uint32_t handle, std::string_view key, std::string_view state,
+                      std::uint64_t epoch) {
+  if (block_ == kNone) block_ = take_block(epoch);
+  Place& place = places_[handle];
+  if (place.copies != 0 && is_needed(place)) forget_bytes(place);
+  Entry entry{handle, key, state, static_cast<std::uint32_t>(filling_.size()), 0};
+  query::append_raw(handle, filling_);
+  query::append_sized(filling_, [&](std::string& bytes) { bytes += key; });
+  query::append_sized(filling_, [&](std::string& bytes) { bytes += state; });
+  entry.bytes = static_cast<std::uint32_t>(filling_.size()) - entry.at;
+  set_newest(place, block_, entry);
+  blocks_[block_].bytes += entry.bytes;
+  if (is_needed(place)) blocks_[block_].wanted_bytes += entry.bytes;
+}
+
+Status EntryLog::replace(std::string_view key, std::string_view state, std::uint64_t& version,
+                         std::uint64_t epoch, PutBlock put) {
+  if (filling_.size() >= query::kBlockBytes) HF_RETURN_IF_ERROR(write(put));
+  const auto handle =
+      version == 0 ? take_handle() : static_cast<std::uint32_t>(version & ~kVersion);
+  append(handle, key, state, epoch);
+  put_bytes_ += places_[handle].bytes;
+  version = state.empty() ? 0 : handle | kVersion;
+  return {};
+}
+
+Status EntryLog::write(PutBlock put) {
+  if (block_ == kNone) return {};
+  const auto block = std::exchange(block_, kNone);
+  HF_RETURN_IF_ERROR(put(key_of(blocks_[block]), filling_));
+  if (filling_.size() < kSmallBytes) small_.push_back(block);
+  filling_.clear();
+  queue_if_wasteful(block);
+  return {};
+}
+
+// ---- Space ----
+
+Status EntryLog::finish(kv::Store<>& store, std::uint64_t epoch, PutBlock put) {
+  if (small_.size() >= kMostSmall) {
+    for (const auto block : small_) {
+      if (!std::exchange(blocks_[block].queued, true)) wasteful_.push_back(block);
+    }
+    small_.clear();
+  }
+  std::uint64_t budget = std::max(2 * put_bytes_, kLeastBudget);
+  std::vector<std::uint32_t> later;
+  for (const auto block : std::exchange(wasteful_, {})) {
+    // A block of this checkpoint may not be in the store yet.
+    if (budget == 0 || HF_MUTANT("KS12", blocks_[block].epoch == epoch, false)) {
+      later.push_back(block);
+      continue;
+    }
+    budget -= std::min<std::uint64_t>(budget, blocks_[block].wanted_bytes);
+    HF_RETURN_IF_ERROR(compact(store, block, epoch, put));
+  }
+  wasteful_.insert(wasteful_.end(), later.begin(), later.end());
+  HF_RETURN_IF_ERROR(write(put));
+  put_bytes_ = 0;
+  next_number_ = 0;
+  return {};
+}
+
+Status EntryLog::compact(kv::Store<>& store, std::uint32_t block, std::uint64_t epoch,
+                         PutBlock put) {
+  std::erase(small_, block);
+  const auto pinned = store.get_pinned(key_of(blocks_[block]));
+  if (!pinned) return pinned.error();
+  Obsolete gone{block, {}};
+  HF_RETURN_IF_ERROR(for_each_entry(pinned->value(), [&](const Entry& entry) -> Status {
+    gone.handles.push_back(entry.handle);
+    const bool wanted = is_newest(entry, block) && is_needed(places_[entry.handle]);
+    if (HF_MUTANT("KS11", !wanted, true)) return {};
+    if (filling_.size() >= query::kBlockBytes) HF_RETURN_IF_ERROR(write(put));
+    append(entry.handle, entry.key, entry.state, epoch);
+    return {};
+  }));
+  obsolete_.push_back(std::move(gone));
+  return {};
+}
+
+std::vector<std::string> EntryLog::obsolete() const {
+  std::vector<std::string> keys;
+  for (const auto& gone : obsolete_)
+    keys.push_back(key_of(blocks_[gone.block]));
+  return keys;
+}
+
+void EntryLog::erased() {
+  for (const auto& gone : obsolete_) {
+    for (const auto handle : gone.handles) {
+      Place& place = places_[handle];
+      const bool was_needed = is_needed(place);
+      --place.copies;
+      if (place.copies == 0) {
+        place = {};
+        free_handles_.push_back(handle);
+      } else if (was_needed && !is_needed(place)) {
+        forget_bytes(place);  // It hides nothing any more.
+      }
+    }
+    free_blocks_.push_back(gone.block);
+  }
+  obsolete_.clear();
+}
+
+}  // namespace holdfast::stream

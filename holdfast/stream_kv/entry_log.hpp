@@ -1,0 +1,127 @@
+// entry_log.hpp: entries of one slice that replace one another, as a log of blocks in a store of
+// `kv`: a checkpoint writes what changed behind one another, at memory's bandwidth.
+//
+//   a block      a record of the store (StateKeys::of_log), entries one behind the other
+//   an entry     handle (4 bytes, the machine's order), key and state, each with its size before
+//                it (compile/runtime/blocks.hpp). No state: the key is gone ("tombstone").
+//   a handle     the number of a key in this log, from 0 on, for as long as there is an entry of
+//                it. The newest entry of a handle counts: the last one, by epoch and block number.
+//
+// Space      A block of which half or less is wanted is compacted: the next checkpoint writes what
+//            is wanted of it again, and does without it. The same with small blocks, once there are
+//            kMostSmall of them. So blocks take at most twice what is wanted of them, but for what
+//            a checkpoint's budget leaves for the next one: it copies at most twice the bytes that
+//            it was given, and kLeastBudget.
+// Tombstones stay while an older entry of their handle is on the medium, so that no crash brings
+//            it back: only an erase that is durable makes them superfluous.
+// Memory     16 bytes per handle, 32 per block, and a block that is being filled.
+// Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
+// Threads    One at a time.
+// Errors     kCorrupt: a block is none. Those of the store.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/base/result.hpp>
+#include <holdfast/kv/store.hpp>
+#include <holdfast/stream/state_keys.hpp>
+#include <holdfast/stream/state_store.hpp>
+
+namespace holdfast::stream {
+
+class EntryLog {
+ public:
+  static constexpr std::size_t kMostSmall = 64;
+  static constexpr std::uint64_t kLeastBudget = 1 << 20;  // Bytes.
+
+  // Takes a block to the medium; it may wait there with others for a fence.
+  using PutBlock = FunctionRef<Status(std::string key, std::string_view block)>;
+
+  EntryLog(const StateKeys& keys, std::int64_t slice) : keys_(keys), slice_(slice) {}
+
+  // What the store has of it; once, before anything is put.
+  Status load(kv::Store<>& store);
+  // Entries that count, tombstones not; of those that are in the store.
+  Status for_each(kv::Store<>& store, StateStore::VisitVersion visit) const;
+  // `version`: of a key that is there, as replace() or for_each() gave it; 0: of another. A key
+  // without state has none: it is 0 behind that.
+  Status replace(std::string_view key, std::string_view state, std::uint64_t& version,
+                 std::uint64_t epoch, PutBlock put);
+  static bool is_version(std::uint64_t version) { return (version & kVersion) != 0; }
+
+  // Before the checkpoint `epoch` is complete: the rest of its entries, and what is wanted of
+  // blocks that it does without.
+  Status finish(kv::Store<>& store, std::uint64_t epoch, PutBlock put);
+  // Behind it: the keys of these blocks, to be erased; and when they are.
+  std::vector<std::string> obsolete() const;
+  void erased();
+
+ private:
+  static constexpr std::uint64_t kVersion = std::uint64_t{1} << 63;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  // Where the newest entry of a handle is.
+  struct Place {
+    std::uint32_t block = kNone;
+    std::uint32_t at = 0;  // In the block.
+    std::uint32_t bytes = 0;
+    std::uint32_t copies : 31 = 0;  // Entries of the handle that are on the medium.
+    std::uint32_t tombstone : 1 = 0;
+  };
+  struct Block {
+    std::uint64_t epoch = 0;
+    std::uint32_t number = 0;
+    std::uint32_t bytes = 0, wanted_bytes = 0;
+    bool queued = false;  // Among those that are to be compacted.
+  };
+  struct Entry {
+    std::uint32_t handle = 0;
+    std::string_view key, state;
+    std::uint32_t at = 0, bytes = 0;
+  };
+  struct Obsolete {
+    std::uint32_t block;
+    std::vector<std::uint32_t> handles;  // Of its entries.
+  };
+
+  // Entries of a block, in their order: visit(entry) -> Status.
+  template <class Visit>
+  static Status for_each_entry(std::string_view block, Visit visit);
+  template <class Visit>
+  Status for_each_block(kv::Store<>& store, Visit visit) const;
+  Status load_block(std::uint32_t block, std::string_view bytes);
+  // One more entry of the handle, its newest.
+  static void set_newest(Place& place, std::uint32_t block, const Entry& entry);
+  bool is_newest(const Entry& entry, std::uint32_t block) const;
+  // A tombstone is, while there is something that it hides.
+  static bool is_needed(const Place& place);
+  std::uint32_t take_block(std::uint64_t epoch);
+  std::uint32_t take_handle();
+  void append(std::uint32_t handle, std::string_view key, std::string_view state,
+              std::uint64_t epoch);
+  void forget_bytes(const Place& place);
+  void queue_if_wasteful(std::uint32_t block);
+  Status write(PutBlock put);
+  Status compact(kv::Store<>& store, std::uint32_t block, std::uint64_t epoch, PutBlock put);
+  std::string key_of(const Block& block) const {
+    return keys_.of_log(slice_, block.epoch, block.number);
+  }
+
+  const StateKeys keys_;
+  const std::int64_t slice_;
+  std::vector<Place> places_;  // By handle.
+  std::vector<std::uint32_t> free_handles_;
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> free_blocks_;
+  std::vector<std::uint32_t> wasteful_, small_;  // Some of the second are among the first.
+  std::vector<Obsolete> obsolete_;
+  std::string filling_;  // The block that is being filled.
+  std::uint32_t block_ = kNone;
+  std::uint32_t next_number_ = 0;  // In this epoch.
+  std::uint64_t put_bytes_ = 0;    // In this epoch.
+};
+
+}  // namespace holdfast::stream

@@ -1,0 +1,264 @@
+// Entries that replace one another, in the log that a store of kv has of them: against a map, with
+// checkpoints, and what is there found again; and how much room they take.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+
+#include <holdfast/kv/cursor.hpp>
+#include <holdfast/stream/compile/runtime/blocks.hpp>
+
+#include "kept_stores.hpp"
+
+namespace holdfast::stream {
+namespace {
+
+constexpr std::int64_t kSlice = 7;
+
+// A table as an operator keeps it (graph/state_table.hpp), with its state in a region.
+class KeptTable {
+ public:
+  explicit KeptTable(std::string place) : place_(std::move(place)) { open(); }
+
+  void open() {
+    state_.reset();
+    region_.reset();
+    region_ = KvStateStore::open_region(place_).value();
+    state_ = std::make_unique<KvStateStore>(region_, 1);
+    const auto found = state_->open().value();
+    epoch_ = found ? found->epoch : 0;
+    values_.clear();
+    versions_.clear();
+    state_
+        ->for_each_version(
+            kSlice,
+            [&](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+              const std::string name(key);
+              if (versions_.contains(name)) state_->remove_version(kSlice, key, versions_[name]);
+              values_.erase(name);
+              versions_.erase(name);
+              if (state.empty()) return {};
+              values_[name] = state;
+              versions_[name] = version;
+              return {};
+            })
+        .value();
+  }
+  void put(const std::string& key, const std::string& value) {
+    state_->replace(kSlice, key, value, versions_[key]).value();
+    values_[key] = value;
+  }
+  void erase(const std::string& key) {
+    state_->replace(kSlice, key, {}, versions_[key]).value();
+    versions_.erase(key);
+    values_.erase(key);
+  }
+  void complete() { state_->complete({++epoch_, "m"}).value(); }
+
+  const std::map<std::string, std::string>& values() const { return values_; }
+  KvStateStore& state() { return *state_; }
+  kv::Store<>& region() { return *region_; }
+
+  struct Room {
+    std::size_t blocks = 0, bytes = 0;
+  };
+  Room room() {
+    Room all;
+    const StateKeys keys(1);
+    auto cursor = region_->cursor().value();
+    for (cursor.first(keys.log_of_slice(kSlice)); cursor; cursor.next()) {
+      ++all.blocks;
+      all.bytes += cursor.value().size();
+    }
+    return all;
+  }
+  std::size_t single_entries() {
+    std::size_t count = 0;
+    auto cursor = region_->cursor().value();
+    for (cursor.first(StateKeys(1).of_slice(kSlice)); cursor; cursor.next())
+      ++count;
+    return count;
+  }
+
+ private:
+  std::string place_;
+  std::shared_ptr<kv::Store<>> region_;
+  std::unique_ptr<KvStateStore> state_;
+  std::uint64_t epoch_ = 0;
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::uint64_t> versions_;
+};
+
+// Checkpoints of all sizes, ended before they are complete, too; keys that come again.
+TEST(EntryLog, IsAsAMapThatSurvives) {
+  for (const unsigned seed : {1u, 2u, 3u, 4u}) {
+    std::mt19937 random(seed);
+    Place place;
+    KeptTable table(place / "state");
+    std::map<std::string, std::string> completed;
+    const unsigned keys = seed == 1 ? 5 : 500;
+    const auto change = [&] {
+      const auto key = "key" + std::to_string(random() % keys);
+      if (random() % 3 != 0)
+        table.put(key, std::string(1 + random() % (seed == 3 ? 5000 : 40), 'a' + random() % 26));
+      else if (table.values().contains(key))
+        table.erase(key);
+    };
+    for (int round = 0; round < 150; ++round) {
+      const unsigned changes = random() % (random() % 8 == 0 ? 400 : 6);
+      for (unsigned i = 0; i < changes; ++i)
+        change();
+      if (random() % 4 != 0) {
+        table.complete();
+        completed = table.values();
+      }
+      if (random() % 4 == 0) {
+        table.open();
+        ASSERT_EQ(table.values(), completed) << "seed " << seed << ", round " << round;
+      }
+    }
+  }
+}
+
+TEST(EntryLog, TakesTwiceItsEntriesAtMost) {
+  Place place;
+  KeptTable table(place / "state");
+  constexpr int kKeys = 4000;
+  const std::string state(200, 's');
+  std::mt19937 random(1);
+  for (int i = 0; i < kKeys; ++i)
+    table.put(std::to_string(i), state);
+  table.complete();
+  const auto first = table.room();
+  EXPECT_GE(first.bytes, kKeys * state.size());
+  for (int epoch = 0; epoch < 100; ++epoch) {
+    for (int i = 0; i < kKeys / 4; ++i)
+      table.put(std::to_string(random() % kKeys), state);
+    table.complete();
+    // What a checkpoint made superfluous the next one compacts.
+    ASSERT_LE(table.room().bytes, 2 * first.bytes + first.bytes / 4) << epoch;
+  }
+  table.open();
+  EXPECT_EQ(table.values().size(), kKeys);
+}
+
+TEST(EntryLog, OfKeysThatAreGoneNothingStays) {
+  Place place;
+  KeptTable table(place / "state");
+  for (int i = 0; i < 3000; ++i)
+    table.put(std::to_string(i), std::string(100, 's'));
+  table.complete();
+  for (int i = 0; i < 3000; ++i)
+    table.erase(std::to_string(i));
+  table.complete();
+  EXPECT_NE(table.room().blocks, 0u) << "they hide entries until these are erased";
+  table.complete();
+  table.complete();
+  EXPECT_EQ(table.room().blocks, 0u);
+  table.open();
+  EXPECT_TRUE(table.values().empty());
+}
+
+// A checkpoint a second, each with an entry or two.
+TEST(EntryLog, SmallBlocksBecomeLargerOnes) {
+  Place place;
+  KeptTable table(place / "state");
+  for (int epoch = 0; epoch < 1000; ++epoch) {
+    table.put(std::to_string(epoch), "state");
+    table.complete();
+    ASSERT_LE(table.room().blocks, EntryLog::kMostSmall + 1);
+  }
+  table.open();
+  EXPECT_EQ(table.values().size(), 1000u);
+  EXPECT_LE(table.room().blocks, EntryLog::kMostSmall + 1);
+}
+
+// A copy of a checkpoint, and a region of format 2, have a key for each entry and epoch.
+TEST(EntryLog, EntriesWithAKeyPerVersionGoOver) {
+  Place place;
+  {
+    KvStateStore state(KvStateStore::open_region(place / "state").value(), 1);
+    state.open().value();
+    for (const auto* key : {"a", "b", "c", "d"})
+      state.put_copy(kSlice, key, "1", 1).value();
+    state.complete({1, "m"}).value();
+  }
+  KeptTable table(place / "state");
+  EXPECT_EQ(table.values().size(), 4u);
+  EXPECT_EQ(table.single_entries(), 4u);
+  table.put("a", "2");
+  table.erase("b");
+  table.complete();
+  table.put("b", "3");
+  table.complete();
+  table.complete();
+  EXPECT_EQ(table.single_entries(), 2u);
+  const std::map<std::string, std::string> expected = {
+      {"a", "2"}, {"b", "3"}, {"c", "1"}, {"d", "1"}};
+  table.open();
+  EXPECT_EQ(table.values(), expected);
+}
+
+// A crash came before the key was removed; the log has a later entry. Then the entry goes: what
+// was left may not come back, should the next crash come at the same place.
+TEST(EntryLog, AKeyThatACrashLeftIsRemovedBeforeTheNextCheckpoint) {
+  Place place;
+  KeptTable table(place / "state");
+  table.put("a", "new");
+  table.complete();
+  table.region().put(StateKeys(1).of_entry(kSlice, "a", 1), "old").value();
+  table.open();
+  EXPECT_EQ(table.values().at("a"), "new");
+  table.erase("a");
+  table.complete();
+  EXPECT_EQ(table.single_entries(), 0u);
+  table.open();
+  EXPECT_TRUE(table.values().empty());
+}
+
+TEST(EntryLog, ADroppedSliceHasNoEntries) {
+  Place place;
+  KeptTable table(place / "state");
+  table.put("a", "1");
+  table.complete();
+  EXPECT_EQ(table.state().slices().value(), std::vector<std::int64_t>{kSlice});
+  table.state().drop(kSlice);
+  table.complete();
+  EXPECT_TRUE(table.state().slices().value().empty());
+  table.open();
+  EXPECT_TRUE(table.values().empty());
+  table.put("a", "2");
+  table.complete();
+  table.open();
+  EXPECT_EQ(table.values().at("a"), "2");
+}
+
+TEST(EntryLog, WhatIsNoBlockIsRefused) {
+  Place place;
+  const StateKeys keys(1);
+  std::string entry;
+  query::append_raw(std::uint32_t{0}, entry);
+  entry += "\x01k\x01s";
+  std::string far = entry;
+  far.replace(0, 4, "\xff\xff\xff\xff");
+  std::vector<std::string> bad = {far, entry + "\1"};
+  for (std::size_t size = 1; size < entry.size(); ++size)
+    bad.push_back(entry.substr(0, size));
+  for (const auto& block : bad) {
+    const auto region = KvStateStore::open_region(place / "state").value();
+    region->put(keys.of_log(kSlice, 1, 0), block).value();
+    KvStateStore state(region, 1);
+    state.complete({1, "m"}).value();
+    const auto none = [](std::string_view, std::string_view, std::uint64_t) { return Status(); };
+    EXPECT_EQ(state.for_each_version(kSlice, none).code(), Errc::kCorrupt) << block.size();
+  }
+  const auto region = KvStateStore::open_region(place / "state").value();
+  region->put(keys.log_of_slice(kSlice) + "short", entry).value();
+  EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kCorrupt);
+}
+
+}  // namespace
+}  // namespace holdfast::stream
