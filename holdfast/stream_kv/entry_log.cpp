@@ -198,7 +198,7 @@ Status EntryLog::finish(kv::Store<>& store, std::uint64_t epoch, PutBlock put) {
   std::vector<std::uint32_t> later;
   for (const auto block : std::exchange(wasteful_, {})) {
     // A block of this checkpoint may not be in the store yet.
-    if (budget == 0 || HF_MUTANT("KS12", blocks_[block].epoch == epoch, false)) {
+    if (budget == 0 || blocks_[block].epoch == epoch) {
       later.push_back(block);
       continue;
     }

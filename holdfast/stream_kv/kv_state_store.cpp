@@ -337,7 +337,7 @@ Status KvStateStore::remove_obsolete_blocks() {
 }
 
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
-  HF_RETURN_IF_ERROR(HF_MUTANT("KS13", remove(stale_), ok_status()));
+  HF_RETURN_IF_ERROR(HF_MUTANT("KS12", remove(stale_), ok_status()));
   HF_RETURN_IF_ERROR(finish_logs(epoch_ + 1));
   HF_RETURN_IF_ERROR(write_block(true));
   HF_RETURN_IF_ERROR(write_group());
