@@ -7,6 +7,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/olap/mart/program.hpp>
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/parser.hpp>
@@ -60,6 +61,7 @@ class Planner {
     if (plan_.grouped) HF_RETURN_IF_ERROR(place());
     plan_.offset = query_.offset.value_or(0);
     if (query_.limit) plan_.limit = *query_.limit;
+    HF_RETURN_IF_ERROR(stop_clock());
     return std::move(plan_);
   }
 
@@ -115,7 +117,12 @@ class Planner {
       if (instances_[i].table == 0) read_ = i;
     }
     plan_.table = instances_[read_].table;
-    return {};
+    if (!instances_[read_].left) return {};
+    // It would keep rows of dimensions that no row of the fact leads to.
+    return unsupported_at(instances_[read_].at,
+                          "a LEFT JOIN of " + escape(instances_[read_].name) + ", the fact,",
+                          "write FROM " + escape(instances_[read_].name) +
+                              " LEFT JOIN …, which keeps the rows of the fact");
   }
 
   Status read_conditions() {
@@ -124,7 +131,7 @@ class Planner {
       HF_ASSIGN_OR_RETURN(auto on, sql::bind_condition(*join.on, scope_));
       const bool left = join.kind == JoinKind::kLeft;
       const auto first = plan_.filters.size();
-      split(sql::folded(std::move(on)), plan_.filters);
+      split(folded_exactly(std::move(on)), plan_.filters);
       if (left && (plan_.filters.size() != first + 1 || !key_of(*plan_.filters.back())))
         return unsupported_at(join.at, "a condition of a LEFT JOIN beside its key",
                               "write it in WHERE, with OR … IS NULL");
@@ -132,7 +139,7 @@ class Planner {
     }
     if (select_.where == nullptr) return {};
     HF_ASSIGN_OR_RETURN(auto where, sql::bind_condition(*select_.where, scope_));
-    split(sql::folded(std::move(where)), plan_.filters);
+    split(folded_exactly(std::move(where)), plan_.filters);
     return {};
   }
 
@@ -224,7 +231,7 @@ class Planner {
     auto scope = scope_;
     scope.aggregates = &plan_.aggregates;
     HF_ASSIGN_OR_RETURN(plan_.having, sql::bind_condition(*select_.having, scope));
-    plan_.having = sql::folded(std::move(plan_.having));
+    plan_.having = folded_exactly(std::move(plan_.having));
     return {};
   }
 
@@ -236,7 +243,7 @@ class Planner {
     if (bound->type.kind == sql::Kind::kNull) bound->type = sql::kStringType;
     if (bound->type.kind == sql::Kind::kInterval)
       return unsupported_at(expression.at, "an INTERVAL as a value of a query");
-    return sql::folded(std::move(bound));
+    return folded_exactly(std::move(bound));
   }
 
   // The item that a word or a number of GROUP BY or ORDER BY stands for.
@@ -265,7 +272,7 @@ class Planner {
         plan_.keys.push_back(sql::clone(*plan_.items[*item]));
       } else {
         HF_ASSIGN_OR_RETURN(auto bound, sql::bind(*key, scope_));
-        plan_.keys.push_back(sql::folded(std::move(bound)));
+        plan_.keys.push_back(folded_exactly(std::move(bound)));
       }
       if (plan_.keys.back()->operation == sql::Operation::kLiteral)
         return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
@@ -290,9 +297,13 @@ class Planner {
       key.nulls_first = item.nulls_first;
       if (const auto place = item_of(*item.expression)) {
         key.value = sql::clone(*plan_.items[*place]);
+      } else if (item.expression->form == Form::kNumber) {
+        return error_at(item.expression->at,
+                        "there is no column " + escape(item.expression->text) + " to order by");
       } else {
         HF_ASSIGN_OR_RETURN(key.value, bind_value(*item.expression));
       }
+      HF_RETURN_IF_ERROR(sql::check_order(key.value->type, item.expression->at));
       plan_.order.push_back(std::move(key));
     }
     return {};
@@ -325,6 +336,34 @@ class Planner {
     for (auto& argument : expression->arguments) {
       HF_ASSIGN_OR_RETURN(argument, placed(std::move(argument)));
     }
+    return expression;
+  }
+
+  // One time for all rows of the query.
+  Status stop_clock() {
+    sql::Value now;
+    HF_RETURN_IF_ERROR(sql::evaluate(
+        *sql::made(sql::Operation::kProcessingTime, sql::kTimestampType, {}), {}, now));
+    for (auto* expressions : {&plan_.filters, &plan_.keys, &plan_.items}) {
+      for (auto& expression : *expressions)
+        expression = at_time(now, std::move(expression));
+    }
+    for (auto& key : plan_.order)
+      key.value = at_time(now, std::move(key.value));
+    for (auto& aggregate : plan_.aggregates) {
+      aggregate.argument = at_time(now, std::move(aggregate.argument));
+      aggregate.filter = at_time(now, std::move(aggregate.filter));
+    }
+    plan_.having = at_time(now, std::move(plan_.having));
+    return {};
+  }
+
+  static sql::ExpressionPointer at_time(const sql::Value& now, sql::ExpressionPointer expression) {
+    if (expression == nullptr) return expression;
+    if (expression->operation == sql::Operation::kProcessingTime)
+      return sql::literal_of(now, expression->type, expression->at);
+    for (auto& argument : expression->arguments)
+      argument = at_time(now, std::move(argument));
     return expression;
   }
 
