@@ -34,6 +34,12 @@ Result<const sql::syntax::Query*> only_query(const std::vector<sql::syntax::Stat
   return query;
 }
 
+bool has(const sql::Expression& expression, sql::Operation operation) {
+  return expression.operation == operation ||
+         std::any_of(expression.arguments.begin(), expression.arguments.end(),
+                     [&](const auto& argument) { return has(*argument, operation); });
+}
+
 // Conditions that AND joins.
 void split(sql::ExpressionPointer expression, std::vector<sql::ExpressionPointer>& to) {
   if (expression->operation != sql::Operation::kAnd) return to.push_back(std::move(expression));
@@ -47,6 +53,10 @@ class Planner {
       : query_(query), select_(select), schema_(schema) {}
 
   Result<StarPlan> run() {
+    if (!select_.grouping_sets.empty())
+      return unsupported_at(select_.group_by.empty() ? select_.at : select_.group_by[0]->at,
+                            "GROUPING SETS, ROLLUP or CUBE in a query to a star",
+                            "ask once for each set");
     HF_RETURN_IF_ERROR(read_tables());
     HF_RETURN_IF_ERROR(read_conditions());
     HF_RETURN_IF_ERROR(link_tables());
@@ -113,8 +123,13 @@ class Planner {
       HF_RETURN_IF_ERROR(add_table(join.table, join.kind == JoinKind::kLeft));
     }
     // The table that is read: the fact, wherever it stands, or else the only one.
+    bool fact = false;
     for (std::size_t i = 0; i < instances_.size(); ++i) {
-      if (instances_[i].table == 0) read_ = i;
+      if (instances_[i].table != 0) continue;
+      if (std::exchange(fact, true))
+        return unsupported_at(instances_[i].at,
+                              escape(schema_.tables[0].name) + ", the fact, twice in FROM");
+      read_ = i;
     }
     plan_.table = instances_[read_].table;
     if (!instances_[read_].left) return {};
@@ -198,7 +213,8 @@ class Planner {
     for (std::size_t i = 0; i < instances_.size(); ++i) {
       if (i == read_ || instances_[i].joined_by) continue;
       const auto& table = schema_.tables[instances_[i].table];
-      std::string hint = "a star joins by keys: write ON …." + escape(schema_.tables[0].name);
+      std::string hint = "dimensions are joined by keys of the fact, " +
+                         escape(schema_.tables[0].name) + ": name it in FROM, too";
       for (const auto& column : schema_.tables[plan_.table].columns) {
         if (column.references == instances_[i].table)
           hint = "write ON " + escape(instances_[read_].name) + "." + escape(column.name) + " = " +
@@ -213,11 +229,7 @@ class Planner {
   Status bind_items() {
     for (const auto& item : select_.items) {
       if (item.expression == nullptr) {
-        for (std::uint32_t i = 0; i < scope_.columns.size(); ++i) {
-          if (!item.qualifier.empty() && scope_.qualifiers[i] != item.qualifier) continue;
-          plan_.items.push_back(sql::column_of(i, scope_.columns[i].type, item.at));
-          plan_.names.push_back(scope_.columns[i].name);
-        }
+        HF_RETURN_IF_ERROR(bind_star(item));
         continue;
       }
       HF_ASSIGN_OR_RETURN(auto bound, bind_value(*item.expression));
@@ -235,6 +247,18 @@ class Planner {
     return {};
   }
 
+  // *, or qualifier.*
+  Status bind_star(const sql::syntax::SelectItem& item) {
+    const auto before = plan_.items.size();
+    for (std::uint32_t i = 0; i < scope_.columns.size(); ++i) {
+      if (!item.qualifier.empty() && scope_.qualifiers[i] != item.qualifier) continue;
+      plan_.items.push_back(sql::column_of(i, scope_.columns[i].type, item.at));
+      plan_.names.push_back(scope_.columns[i].name);
+    }
+    if (plan_.items.size() > before) return {};
+    return error_at(item.at, "there is no table " + escape(item.qualifier) + " in this query");
+  }
+
   // A value that may have aggregates in it.
   Result<sql::ExpressionPointer> bind_value(const sql::syntax::Expression& expression) {
     auto scope = scope_;
@@ -243,6 +267,8 @@ class Planner {
     if (bound->type.kind == sql::Kind::kNull) bound->type = sql::kStringType;
     if (bound->type.kind == sql::Kind::kInterval)
       return unsupported_at(expression.at, "an INTERVAL as a value of a query");
+    if (has(*bound, sql::Operation::kGrouping))
+      return unsupported_at(expression.at, "GROUPING in a query to a star");
     return folded_exactly(std::move(bound));
   }
 
@@ -274,6 +300,8 @@ class Planner {
         HF_ASSIGN_OR_RETURN(auto bound, sql::bind(*key, scope_));
         plan_.keys.push_back(folded_exactly(std::move(bound)));
       }
+      if (has(*plan_.keys.back(), sql::Operation::kAggregate))
+        return error_at(key->at, "an aggregate cannot stand in GROUP BY");
       if (plan_.keys.back()->operation == sql::Operation::kLiteral)
         return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
     }

@@ -231,6 +231,20 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
                 .find("is not supported"),
             std::string::npos);
   EXPECT_NE(error("SELECT").find("line 1"), std::string::npos);
+  EXPECT_EQ(error("SELECT region, COUNT(*) FROM customers GROUP BY ROLLUP(region)"),
+            "line 1, column 56: GROUPING SETS, ROLLUP or CUBE in a query to a star is not "
+            "supported; ask once for each set");
+  EXPECT_EQ(error("SELECT GROUPING(region) FROM customers GROUP BY region"),
+            "line 1, column 8: GROUPING in a query to a star is not supported");
+  EXPECT_EQ(error("SELECT SUM(a.price) FROM sales a JOIN sales b ON a.id = b.id"),
+            "line 1, column 39: sales, the fact, twice in FROM is not supported");
+  EXPECT_EQ(error("SELECT region FROM customers JOIN days ON ckey = year"),
+            "line 1, column 35: days without a join by its key is not supported; dimensions are "
+            "joined by keys of the fact, sales: name it in FROM, too");
+  EXPECT_EQ(error("SELECT none.* FROM customers"),
+            "line 1, column 8: there is no table none in this query");
+  EXPECT_EQ(error("SELECT COUNT(*) FROM customers GROUP BY 1"),
+            "line 1, column 41: an aggregate cannot stand in GROUP BY");
   EXPECT_EQ(error("SELECT region FROM customers ORDER BY 2"),
             "line 1, column 39: there is no column 2 to order by");
 }
