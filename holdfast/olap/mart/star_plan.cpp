@@ -87,8 +87,11 @@ class Planner {
   };
 
   Status add_table(const sql::syntax::TableReference& reference, bool left) {
-    if (reference.query != nullptr || reference.window || reference.as_of != nullptr)
+    if (reference.query != nullptr || reference.window || reference.as_of != nullptr ||
+        reference.unnest != nullptr)
       return unsupported_at(reference.at, "anything but a table in FROM");
+    if (!reference.columns.empty())
+      return unsupported_at(reference.at, "an alias with names of columns", "write AS in SELECT");
     const auto table = schema_.find(reference.name);
     if (!table) {
       std::string names;

@@ -241,6 +241,11 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
   EXPECT_EQ(error("SELECT region FROM customers JOIN days ON ckey = year"),
             "line 1, column 35: days without a join by its key is not supported; dimensions are "
             "joined by keys of the fact, sales: name it in FROM, too");
+  EXPECT_EQ(
+      error("SELECT region FROM customers AS c (a, b)"),
+      "line 1, column 20: an alias with names of columns is not supported; write AS in SELECT");
+  EXPECT_EQ(error("SELECT region FROM customers CROSS JOIN UNNEST(ARRAY[1]) AS t (a)"),
+            "line 1, column 41: anything but a table in FROM is not supported");
   EXPECT_EQ(error("SELECT none.* FROM customers"),
             "line 1, column 8: there is no table none in this query");
   EXPECT_EQ(error("SELECT COUNT(*) FROM customers GROUP BY 1"),
