@@ -15,8 +15,10 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/bench/peers.hpp>
 #include <holdfast/olap/mart/load.hpp>
 #include <holdfast/olap/mart/star_answer.hpp>
+#include <holdfast/sql/patterns.hpp>
 
 #include "console.hpp"
 #include "olap_chart.hpp"
@@ -86,10 +88,15 @@ Status read_file(Load& load, std::uint32_t table, const std::string& path, const
   }
   if (!std::filesystem::exists(path)) return Error{Errc::kNotFound, path + ": there is none"};
   HF_ASSIGN_OR_RETURN(auto process, ParquetProcess::reader(peer_python(arguments.python), path));
-  CsvReader reader(process.take_output(), path, CsvFormat{});
-  const auto read = load.read(table, reader, true);
+  Status read;
+  {
+    CsvFormat rows;
+    rows.skips_empty_lines = false;
+    CsvReader reader(process.take_output(), path, rows);
+    read = load.read(table, reader, true);
+  }  // The process does not wait for somebody to read the rest.
   // What the process says is why the rows ended.
-  if (read || read.code() == Errc::kInvalidOption) HF_RETURN_IF_ERROR(process.finish());
+  HF_RETURN_IF_ERROR(process.finish());
   return read;
 }
 
@@ -222,6 +229,7 @@ Status query(const OlapArguments& arguments) {
     return Error{Errc::kInvalidOption, "--chart wants --out FILE.html"};
   HF_ASSIGN_OR_RETURN(const auto mart, open_mart(arguments, RegionAccess::kOpenReadOnly));
   HF_ASSIGN_OR_RETURN(const auto version, loaded(mart, arguments));
+  sql::set_pattern_loader([] { return bench::load_peer("re2"); });
   Team team(arguments.threads, olap::places_for(arguments.threads, pinning_of(arguments.pin)));
   StarAnswer found;
   std::vector<double> seconds;
@@ -233,7 +241,7 @@ Status query(const OlapArguments& arguments) {
   std::sort(seconds.begin(), seconds.end());
   const auto median = seconds[seconds.size() / 2];
   note("{} rows; {} of {} passed, {} of {} blocks read, {}\n", with_separators(found.rows.size()),
-       with_separators(found.counts.passed), with_separators(version->catalogue().fact_rows()),
+       with_separators(found.counts.passed), with_separators(found.table_rows),
        with_separators(found.counts.read), with_separators(found.counts.blocks),
        human_seconds(median));
   if (!arguments.chart.empty()) {
@@ -313,7 +321,7 @@ void add_olap_command(CLI::App& root, int& exit_code) {
       "      ON customer = ckey GROUP BY region' --region ./star\n"
       "  holdfast olap query '…' --region ./star --chart bars --out sales.html\n"
       "  holdfast olap append --region ./star --table sales --file more.csv\n"
-      "What a description has: docs/olap.md. What a region SPEC may be: holdfast mem --help");
+      "What a description has: docs/own_star.md. What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<OlapArguments>();
   arguments->threads = std::max(1u, std::thread::hardware_concurrency());
 

@@ -108,11 +108,7 @@ Status write_parquet(const StarAnswer& answer, const std::string& python, const 
   std::vector<std::string> types;
   for (const auto& type : answer.types)
     types.push_back(sql::name_of(type));
-  HF_ASSIGN_OR_RETURN(auto process, ParquetProcess::writer(python, path, types));
-  std::string header;
-  for (std::size_t i = 0; i < answer.names.size(); ++i)
-    header += (i == 0 ? "" : "\x1f") + answer.names[i];
-  HF_RETURN_IF_ERROR(process.write(header + "\n"));
+  HF_ASSIGN_OR_RETURN(auto process, ParquetProcess::writer(python, path, answer.names, types));
   HF_RETURN_IF_ERROR(process.write(csv_of(answer, QuoteTexts::kAll, false)));
   return process.finish();
 }

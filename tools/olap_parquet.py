@@ -3,9 +3,12 @@
     python -c THIS read FILE              the rows as CSV to standard output, with a header
     python -c THIS write FILE TYPE,…      the reverse, from standard input
 
-In the CSV each value has quotes, and NULL has none. Types are those of SQL. It ends with 3 where pyarrow is missing;
-what went wrong is said on standard error, in one line.
+In the CSV each value has quotes, and NULL has none: a line without characters is a row of one column that is NULL. The
+header that write gets is a list in JSON. Types are those of SQL. It ends with 3 where pyarrow is missing, with 4 where
+nobody reads the rows any more; what else went wrong is said on standard error, in one line.
 """
+import json
+import os
 import sys
 
 sys.path[:] = [path for path in sys.path if path]  # No modules of the current directory.
@@ -46,21 +49,22 @@ def type_of(name):
     kind, _, numbers = name.partition('(')
     if kind == 'DECIMAL':
         return pyarrow.decimal128(*(int(number) for number in numbers.rstrip(')').split(';')))
-    return {'BOOLEAN': pyarrow.bool_(), 'BIGINT': pyarrow.int64(), 'DOUBLE': pyarrow.float64(),
-            'FLOAT': pyarrow.float32(), 'DATE': pyarrow.date32(), 'TIMESTAMP': pyarrow.timestamp('ms')}.get(
-                kind, pyarrow.string() if kind in ('STRING', 'VARCHAR') else pyarrow.int64())
+    if kind in ('TINYINT', 'SMALLINT', 'INT', 'BIGINT'):
+        return pyarrow.int64()
+    return {'BOOLEAN': pyarrow.bool_(), 'DOUBLE': pyarrow.float64(), 'FLOAT': pyarrow.float32(), 'DATE': pyarrow.date32(),
+            'TIMESTAMP': pyarrow.timestamp('ms')}.get(kind, pyarrow.string())
 
 
 def write(path, types):
     kinds = [type_of(name) for name in types.split(',')]
     names = [str(number) for number in range(len(kinds))]
-    header = sys.stdin.buffer.readline().decode().rstrip('\n').split('\x1f')
+    header = json.loads(sys.stdin.buffer.readline())
     with pyarrow.parquet.ParquetWriter(path, pyarrow.schema(zip(header, kinds))) as writer:
         if not any_rows():
             return
         batches = pyarrow.csv.open_csv(
             sys.stdin.buffer, read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=32 << 20),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict(zip(names, kinds)), strings_can_be_null=True, quoted_strings_can_be_null=False,
                 null_values=[''], true_values=['true'], false_values=['false']))
@@ -78,6 +82,6 @@ try:
     else:
         write(sys.argv[2], sys.argv[3])
 except BrokenPipeError:
-    sys.exit(1)
+    os._exit(4)  # At once: what is left has no place to go to.
 except Exception as error:  # Whatever pyarrow throws: the command says it.
     fail(1, error)

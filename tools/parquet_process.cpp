@@ -9,13 +9,14 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "olap_parquet.hpp"
 
 namespace holdfast::tools {
 namespace {
 
-constexpr int kNoPyarrow = 3;  // olap_parquet.py
+constexpr int kNoPyarrow = 3, kNobodyReads = 4;  // olap_parquet.py
 
 }  // namespace
 
@@ -24,6 +25,7 @@ Result<ParquetProcess> ParquetProcess::reader(const std::string& python, const s
 }
 
 Result<ParquetProcess> ParquetProcess::writer(const std::string& python, const std::string& path,
+                                              const std::vector<std::string>& names,
                                               const std::vector<std::string>& types) {
   std::string all;
   for (auto type : types) {
@@ -31,7 +33,11 @@ Result<ParquetProcess> ParquetProcess::writer(const std::string& python, const s
     std::replace(type.begin(), type.end(), ',', ';');
     all += (all.empty() ? "" : ",") + type;
   }
-  return start(python, path, {"write", path, all}, false);
+  HF_ASSIGN_OR_RETURN(auto process, start(python, path, {"write", path, all}, false));
+  const auto header =
+      nlohmann::json(names).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  HF_RETURN_IF_ERROR(process.write(header + "\n"));
+  return process;
 }
 
 Result<ParquetProcess> ParquetProcess::start(const std::string& python, const std::string& path,
@@ -99,7 +105,8 @@ Status ParquetProcess::finish() {
     said.append(bytes, static_cast<std::size_t>(got));
   }
   const int status = process_.wait();
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNobodyReads))
+    return {};
   said.erase(std::find(said.begin(), said.end(), '\n'), said.end());
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoPyarrow)
     return Error{

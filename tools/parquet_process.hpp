@@ -19,8 +19,9 @@ namespace holdfast::tools {
 class ParquetProcess {
  public:
   static Result<ParquetProcess> reader(const std::string& python, const std::string& path);
-  // `types`: of the columns, as SQL names them.
+  // Of these columns, with types as SQL names them.
   static Result<ParquetProcess> writer(const std::string& python, const std::string& path,
+                                       const std::vector<std::string>& names,
                                        const std::vector<std::string>& types);
   ParquetProcess(ParquetProcess&& other) noexcept;
   ParquetProcess& operator=(ParquetProcess&&) = delete;
@@ -28,9 +29,10 @@ class ParquetProcess {
 
   // Of a reader: where the CSV comes from. Whoever takes it closes it.
   int take_output();
-  // Of a writer.
+  // Of a writer: rows as CSV.
   Status write(std::string_view text);
-  // Waits for the end. Errors: of the process.
+  // Waits for the end; of a reader, whose output somebody closes before it ends or after. Errors: of
+  // the process; that nobody read all of its output is none.
   Status finish();
 
  private:

@@ -32,11 +32,10 @@ struct GenerateArguments {
   const std::string& directory() const { return !tbl.empty() ? tbl : !csv.empty() ? csv : parquet; }
 };
 
-// The names of a table's columns, `between` them.
-std::string header_of(const ssb::TableColumns& table, char between) {
+std::string header_of(const ssb::TableColumns& table) {
   std::string header;
   for (const auto& column : table.columns)
-    (header += header.empty() ? "" : std::string(1, between)) += column.name;
+    (header += header.empty() ? "" : ",") += column.name;
   return header + "\n";
 }
 
@@ -56,15 +55,16 @@ Result<std::unique_ptr<ssb::TableSink>> open_table(const GenerateArguments& argu
   if (!arguments.tbl.empty()) return ssb::file_sink(path + ".tbl");
   if (!arguments.csv.empty()) {
     HF_ASSIGN_OR_RETURN(auto file, ssb::file_sink(path + ".csv"));
-    HF_RETURN_IF_ERROR(file->append(header_of(table, ',')));
+    HF_RETURN_IF_ERROR(file->append(header_of(table)));
     return file;
   }
-  std::vector<std::string> types;
-  for (const auto& column : table.columns)
+  std::vector<std::string> names, types;
+  for (const auto& column : table.columns) {
+    names.emplace_back(column.name);
     types.push_back(column.text ? "STRING" : "BIGINT");
+  }
   HF_ASSIGN_OR_RETURN(auto process, ParquetProcess::writer(peer_python(arguments.python),
-                                                           path + ".parquet", types));
-  HF_RETURN_IF_ERROR(process.write(header_of(table, '\x1f')));
+                                                           path + ".parquet", names, types));
   return std::unique_ptr<ssb::TableSink>(std::make_unique<ParquetSink>(std::move(process)));
 }
 

@@ -36,6 +36,7 @@ CsvReader::CsvReader(CsvReader&& other) noexcept
       buffer_(std::move(other.buffer_)),
       begin_(other.begin_),
       at_end_(other.at_end_),
+      begun_(other.begun_),
       line_(other.line_),
       record_line_(other.record_line_) {}
 
@@ -75,6 +76,15 @@ Result<bool> CsvReader::has(std::size_t at) {
     HF_RETURN_IF_ERROR(fill());
   }
   return true;
+}
+
+// The byte order mark that some programs write before UTF-8.
+Status CsvReader::skip_mark() {
+  if (begun_) return {};
+  begun_ = true;
+  HF_ASSIGN_OR_RETURN(const bool room, has(2));
+  if (room && std::string_view(buffer_).substr(begin_).starts_with("\xef\xbb\xbf")) begin_ += 3;
+  return {};
 }
 
 // From behind the opening quote, counted from begin_, to behind the closing one.
@@ -141,9 +151,11 @@ Result<bool> CsvReader::take_record() {
 }
 
 Result<bool> CsvReader::next(std::vector<Field>& fields) {
+  HF_RETURN_IF_ERROR(skip_mark());
   for (;;) {
     HF_ASSIGN_OR_RETURN(const bool any, take_record());
     if (!any) return false;
+    if (!format_.skips_empty_lines) break;
     const bool empty = parts_.size() == 1 && !parts_[0].quoted && parts_[0].begin == parts_[0].end;
     if (!empty) break;
   }

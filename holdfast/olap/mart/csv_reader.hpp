@@ -1,7 +1,8 @@
 // csv_reader.hpp: records of a text file: CSV as in RFC 4180, or .tbl, from a file or a pipe.
 //
 // Quotes  A field that begins with '"' ends at the next '"' that is not doubled; it may have
-//         delimiters and newlines in it. Lines end with \n or \r\n. Empty lines are skipped.
+//         delimiters and newlines in it. Lines end with \n or \r\n. Empty lines are skipped, and so
+//         is a byte order mark before the first.
 // Errors  kNotFound, kIo; kCorrupt, naming file and line: a quote without an end, text behind a
 //         closing quote, a record of more than kMaxRecordBytes.
 #pragma once
@@ -20,6 +21,7 @@ struct CsvFormat {
   bool header = true;               // The first line has the names of the columns.
   bool trailing_delimiter = false;  // One behind the last field, as .tbl files have it.
   std::string null;                 // A field without quotes that is this text is NULL.
+  bool skips_empty_lines = true;    // Else one is a record of one field.
 
   bool operator==(const CsvFormat&) const = default;
   Status validate() const;
@@ -55,6 +57,7 @@ class CsvReader {
   };
   Status fill();
   Result<bool> has(std::size_t at);
+  Status skip_mark();
   Result<bool> take_record();
   Result<std::size_t> take_quoted(std::size_t at);
   Error wrong(const std::string& what) const;
@@ -64,7 +67,7 @@ class CsvReader {
   CsvFormat format_;
   std::string buffer_;
   std::size_t begin_ = 0;  // Of the record at hand, in the buffer.
-  bool at_end_ = false;
+  bool at_end_ = false, begun_ = false;
   std::uint64_t line_ = 1, record_line_ = 1;
   std::vector<Part> parts_;
 };

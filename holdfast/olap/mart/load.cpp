@@ -41,11 +41,9 @@ namespace {
 using FieldColumns = std::vector<std::optional<std::uint32_t>>;
 
 Result<FieldColumns> columns_of_header(const Table& table, const std::string& file,
-                                       std::vector<Field> header) {
+                                       const std::vector<Field>& header) {
   FieldColumns columns;
   std::vector<bool> there(table.columns.size());
-  if (!header.empty() && header[0].text.starts_with("\xef\xbb\xbf"))
-    header[0].text.remove_prefix(3);
   for (const auto& field : header) {
     columns.push_back(table.find(field.text));
     if (!columns.back()) continue;
@@ -55,10 +53,15 @@ Result<FieldColumns> columns_of_header(const Table& table, const std::string& fi
     there[*columns.back()] = true;
   }
   for (std::size_t i = 0; i < there.size(); ++i) {
-    if (!there[i])
-      return Error{Errc::kInvalidOption, file + ": its first line has no column " +
-                                             escape(table.columns[i].name) + " of table " +
-                                             escape(table.name)};
+    if (there[i]) continue;
+    std::string names;
+    for (const auto& field : header)
+      names += (names.empty() ? "" : ", ") + escape(field.text, 40);
+    if (names.size() > 200) names = names.substr(0, 200) + "…";
+    return Error{Errc::kInvalidOption,
+                 file + ": its first line has no column " + escape(table.columns[i].name) +
+                     " of table " + escape(table.name) +
+                     (header.empty() ? "; the file is empty" : "; it has " + names)};
   }
   return columns;
 }
@@ -72,6 +75,15 @@ FieldColumns columns_in_order(const Table& table) {
 
 std::string bad_value(const Column& column, std::string_view text, const std::string& what) {
   return escape(column.name) + " '" + escape(text, 40) + "': " + what;
+}
+
+std::string no_value(const Column& column, std::string_view text) {
+  if (column.type.kind == sql::Kind::kBigInt && text == "-9223372036854775808")
+    return bad_value(column, text, "this one BIGINT is not stored; the least is one above");
+  const bool boolean = column.type.kind == sql::Kind::kBoolean;
+  return bad_value(
+      column, text,
+      "a " + sql::name_of(column.type) + " is wanted" + (boolean ? ": true or false" : ""));
 }
 
 // Reads the records of one table into columns of words.
@@ -129,7 +141,7 @@ std::optional<std::int64_t> TableReader::row_of_key(const Column& column, std::s
   } else {
     key = word_of_text(text, column.type);
     if (!key) {
-      add_bad(bad_value(column, text, "a " + sql::name_of(column.type) + " is wanted"));
+      add_bad(no_value(column, text));
       return std::nullopt;
     }
   }
@@ -156,7 +168,7 @@ std::optional<std::int64_t> TableReader::word(std::uint32_t number, std::string_
     return state_.texts[number_][number].add(text);
   }
   auto word = word_of_text(text, column.type);
-  if (!word) add_bad(bad_value(column, text, "a " + sql::name_of(column.type) + " is wanted"));
+  if (!word) add_bad(no_value(column, text));
   return word;
 }
 

@@ -197,6 +197,34 @@ void doubles(const Expression& e, const Vector& a, std::size_t size, Vector& out
 
 // ---- All else: value by value ----
 
+// Whether sql::evaluate() would give a whole number that is not the one of these operands, the
+// first of which is not NULL: it lets some wrap, and a real beyond the range becomes its end.
+bool wraps(const Expression& e, const sql::Row& row) {
+  const auto& of = e.arguments[0]->type;
+  switch (e.operation) {
+    case Operation::kNegate:
+    case Operation::kAbsolute:
+      // Without a sign the least number has no place.
+      return row[0].number < 0 && !sql::in_range(-row[0].number, e.type.kind);
+    case Operation::kDivide:
+      return !row[1].null && row[1].number == -1 && !sql::in_range(-row[0].number, e.type.kind);
+    case Operation::kCast:
+    case Operation::kTryCast:
+      if (of.is_integer()) return !sql::in_range(row[0].number, e.type.kind);
+      if (!of.is_real()) return false;
+      // Below 2^63 there is a place for it in 128 bits.
+      return !(std::fabs(row[0].real) <= 0x1p63) ||
+             !sql::in_range(static_cast<sql::Int128>(row[0].real), e.type.kind);
+    default: return false;
+  }
+}
+
+Error is_none_of_type(const Expression& e, const sql::Value& value) {
+  return sql::error_at(
+      e.at, "'" + sql::text_of(value, e.arguments[0]->type) + "' is no " + sql::name_of(e.type),
+      "TRY_CAST gives NULL");
+}
+
 Status by_value(const Expression& e, const std::vector<Vector>& arguments, std::size_t size,
                 Vector& out) {
   Expression of_row;
@@ -204,7 +232,8 @@ Status by_value(const Expression& e, const std::vector<Vector>& arguments, std::
   of_row.type = e.type;
   of_row.at = e.at;
   of_row.literal = e.literal;
-  of_row.column = e.column;  // Which function it is.
+  of_row.column = e.column;      // Which function it is,
+  of_row.prepared = e.prepared;  // and what was made ready for it.
   for (std::uint32_t i = 0; i < e.arguments.size(); ++i) {
     const auto& argument = *e.arguments[i];
     of_row.arguments.push_back(argument.operation == Operation::kLiteral
@@ -212,17 +241,18 @@ Status by_value(const Expression& e, const std::vector<Vector>& arguments, std::
                                    : sql::column_of(i, argument.type, argument.at));
   }
   const auto form = form_of(e.type);
-  const bool checked = e.type.is_integer() && is_arithmetic(e.operation);
   sql::Row row(arguments.size());
   sql::Value value;
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t k = 0; k < arguments.size(); ++k)
       row[k] = arguments[k].value(e.arguments[k]->type, i);
+    if (e.type.is_integer() && !row.empty() && !row[0].null && wraps(e, row)) {
+      if (e.operation == Operation::kCast) return is_none_of_type(e, row[0]);
+      if (e.operation != Operation::kTryCast) return does_not_fit(e);
+      out.set_null(i);
+      continue;
+    }
     HF_RETURN_IF_ERROR(sql::evaluate(of_row, row, value));
-    // The one quotient that does not fit: the least number by -1, which wraps there.
-    if (checked && e.operation == Operation::kDivide && !value.null && row[1].number == -1 &&
-        value.number == row[0].number && value.number < 0)
-      return does_not_fit(e);
     out.set(form, i, value);
   }
   return {};

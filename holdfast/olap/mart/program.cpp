@@ -40,6 +40,17 @@ void look_up(const std::vector<T>& values, const std::vector<std::uint32_t>& ind
     to[i] = values[indexes[i]];
 }
 
+class NoRows : public Input {
+ public:
+  Status values(std::uint32_t, std::span<const std::uint32_t>, Vector&) const override {
+    return Error{Errc::kUnsupported, "star: no row"};
+  }
+  Status indexes(std::uint32_t, std::span<const std::uint32_t>,
+                 std::vector<std::uint32_t>&) const override {
+    return Error{Errc::kUnsupported, "star: no row"};
+  }
+};
+
 }  // namespace
 
 Result<Program> Program::compile(const Expression& e, const Columns& columns) {
@@ -168,6 +179,23 @@ Status Program::run(const Input& input, std::span<const std::uint32_t> rows, Vec
   std::vector<Vector> arguments;
   HF_RETURN_IF_ERROR(run_arguments(input, rows, arguments));
   return run_operation(*expression_, arguments, rows.size(), out);
+}
+
+sql::ExpressionPointer folded_exactly(sql::ExpressionPointer expression) {
+  bool literal = !expression->arguments.empty();
+  for (auto& argument : expression->arguments) {
+    argument = folded_exactly(std::move(argument));
+    literal = literal && argument->operation == Operation::kLiteral;
+  }
+  const auto operation = expression->operation;
+  if (!literal || operation == Operation::kAggregate || operation == Operation::kOver ||
+      operation == Operation::kScalarQuery || operation == Operation::kGrouping)
+    return expression;
+  const auto program = Program::compile(*expression, NoSlots());
+  const std::uint32_t row = 0;
+  Vector value;
+  if (!program || !program->run(NoRows(), {&row, 1}, value)) return expression;
+  return sql::literal_of(value.value(expression->type, 0), expression->type, expression->at);
 }
 
 }  // namespace holdfast::olap::mart

@@ -44,6 +44,15 @@ class Columns {
   virtual Result<Vector> over(std::uint32_t slot, const sql::Expression& expression) const = 0;
 };
 
+// Columns that all have their values themselves.
+class NoSlots : public Columns {
+ public:
+  std::optional<std::uint32_t> slot(std::uint32_t) const override { return std::nullopt; }
+  Result<Vector> over(std::uint32_t, const sql::Expression&) const override {
+    return Error{Errc::kUnsupported, "star: no slot"};
+  }
+};
+
 class Program {
  public:
   // The expression must outlive the program.
@@ -69,5 +78,9 @@ class Program {
   std::shared_ptr<const Vector> values_;
   std::vector<Program> arguments_;
 };
+
+// As sql::folded(), but by programs: a number that does not fit its type does not become one that
+// does. The expression stays, and is an error if a row needs it.
+sql::ExpressionPointer folded_exactly(sql::ExpressionPointer expression);
 
 }  // namespace holdfast::olap::mart

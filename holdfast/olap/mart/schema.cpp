@@ -20,6 +20,9 @@ Status check_type(const Table& table, const Column& column) {
   const auto name = table.name + "." + column.name;
   if (column.type.kind == sql::Kind::kNull || column.type.kind == sql::Kind::kInterval)
     return Error{Errc::kInvalidOption, "star: " + escape(name) + " has no type that is stored"};
+  if (column.type.is_nested())
+    return Error{Errc::kUnsupported, "star: " + escape(name) + " is " + sql::name_of(column.type) +
+                                         "; arrays, rows and maps are not stored"};
   if (column.type.kind == sql::Kind::kDecimal && column.type.precision > kMaxStoredDigits)
     return Error{Errc::kUnsupported, "star: " + escape(name) + " is " + sql::name_of(column.type) +
                                          "; decimals of up to 18 digits are stored"};

@@ -17,6 +17,7 @@ struct StarAnswer {
   std::vector<sql::Type> types;
   std::vector<sql::Row> rows;
   ScanCounts counts;
+  std::uint64_t table_rows = 0;  // Of the table that is read.
 };
 
 // Rows that ORDER BY leaves equal are in the order in which they are stored; groups, in that of the

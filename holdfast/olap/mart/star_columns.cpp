@@ -13,14 +13,6 @@ constexpr std::uint64_t kMaxSpan = 65'535;  // Of numbers with a slot.
 
 // ---- Values that are there as they are: of a dictionary, or of a range of numbers ----
 
-class NoSlots : public Columns {
- public:
-  std::optional<std::uint32_t> slot(std::uint32_t) const override { return std::nullopt; }
-  Result<Vector> over(std::uint32_t, const sql::Expression&) const override {
-    return Error{Errc::kUnsupported, "star: no slot"};
-  }
-};
-
 // Index 0 is NULL, index i is text i - 1.
 class TextInput : public Input {
  public:

@@ -7,6 +7,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/olap/mart/program.hpp>
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/parser.hpp>
@@ -33,6 +34,12 @@ Result<const sql::syntax::Query*> only_query(const std::vector<sql::syntax::Stat
   return query;
 }
 
+bool has(const sql::Expression& expression, sql::Operation operation) {
+  return expression.operation == operation ||
+         std::any_of(expression.arguments.begin(), expression.arguments.end(),
+                     [&](const auto& argument) { return has(*argument, operation); });
+}
+
 // Conditions that AND joins.
 void split(sql::ExpressionPointer expression, std::vector<sql::ExpressionPointer>& to) {
   if (expression->operation != sql::Operation::kAnd) return to.push_back(std::move(expression));
@@ -46,6 +53,10 @@ class Planner {
       : query_(query), select_(select), schema_(schema) {}
 
   Result<StarPlan> run() {
+    if (!select_.grouping_sets.empty())
+      return unsupported_at(select_.group_by.empty() ? select_.at : select_.group_by[0]->at,
+                            "GROUPING SETS, ROLLUP or CUBE in a query to a star",
+                            "ask once for each set");
     HF_RETURN_IF_ERROR(read_tables());
     HF_RETURN_IF_ERROR(read_conditions());
     HF_RETURN_IF_ERROR(link_tables());
@@ -60,6 +71,7 @@ class Planner {
     if (plan_.grouped) HF_RETURN_IF_ERROR(place());
     plan_.offset = query_.offset.value_or(0);
     if (query_.limit) plan_.limit = *query_.limit;
+    HF_RETURN_IF_ERROR(stop_clock());
     return std::move(plan_);
   }
 
@@ -75,8 +87,11 @@ class Planner {
   };
 
   Status add_table(const sql::syntax::TableReference& reference, bool left) {
-    if (reference.query != nullptr || reference.window || reference.as_of != nullptr)
+    if (reference.query != nullptr || reference.window || reference.as_of != nullptr ||
+        reference.unnest != nullptr)
       return unsupported_at(reference.at, "anything but a table in FROM");
+    if (!reference.columns.empty())
+      return unsupported_at(reference.at, "an alias with names of columns", "write AS in SELECT");
     const auto table = schema_.find(reference.name);
     if (!table) {
       std::string names;
@@ -111,11 +126,21 @@ class Planner {
       HF_RETURN_IF_ERROR(add_table(join.table, join.kind == JoinKind::kLeft));
     }
     // The table that is read: the fact, wherever it stands, or else the only one.
+    bool fact = false;
     for (std::size_t i = 0; i < instances_.size(); ++i) {
-      if (instances_[i].table == 0) read_ = i;
+      if (instances_[i].table != 0) continue;
+      if (std::exchange(fact, true))
+        return unsupported_at(instances_[i].at,
+                              escape(schema_.tables[0].name) + ", the fact, twice in FROM");
+      read_ = i;
     }
     plan_.table = instances_[read_].table;
-    return {};
+    if (!instances_[read_].left) return {};
+    // It would keep rows of dimensions that no row of the fact leads to.
+    return unsupported_at(instances_[read_].at,
+                          "a LEFT JOIN of " + escape(instances_[read_].name) + ", the fact,",
+                          "write FROM " + escape(instances_[read_].name) +
+                              " LEFT JOIN …, which keeps the rows of the fact");
   }
 
   Status read_conditions() {
@@ -124,7 +149,7 @@ class Planner {
       HF_ASSIGN_OR_RETURN(auto on, sql::bind_condition(*join.on, scope_));
       const bool left = join.kind == JoinKind::kLeft;
       const auto first = plan_.filters.size();
-      split(sql::folded(std::move(on)), plan_.filters);
+      split(folded_exactly(std::move(on)), plan_.filters);
       if (left && (plan_.filters.size() != first + 1 || !key_of(*plan_.filters.back())))
         return unsupported_at(join.at, "a condition of a LEFT JOIN beside its key",
                               "write it in WHERE, with OR … IS NULL");
@@ -132,7 +157,7 @@ class Planner {
     }
     if (select_.where == nullptr) return {};
     HF_ASSIGN_OR_RETURN(auto where, sql::bind_condition(*select_.where, scope_));
-    split(sql::folded(std::move(where)), plan_.filters);
+    split(folded_exactly(std::move(where)), plan_.filters);
     return {};
   }
 
@@ -191,7 +216,8 @@ class Planner {
     for (std::size_t i = 0; i < instances_.size(); ++i) {
       if (i == read_ || instances_[i].joined_by) continue;
       const auto& table = schema_.tables[instances_[i].table];
-      std::string hint = "a star joins by keys: write ON …." + escape(schema_.tables[0].name);
+      std::string hint = "dimensions are joined by keys of the fact, " +
+                         escape(schema_.tables[0].name) + ": name it in FROM, too";
       for (const auto& column : schema_.tables[plan_.table].columns) {
         if (column.references == instances_[i].table)
           hint = "write ON " + escape(instances_[read_].name) + "." + escape(column.name) + " = " +
@@ -206,11 +232,7 @@ class Planner {
   Status bind_items() {
     for (const auto& item : select_.items) {
       if (item.expression == nullptr) {
-        for (std::uint32_t i = 0; i < scope_.columns.size(); ++i) {
-          if (!item.qualifier.empty() && scope_.qualifiers[i] != item.qualifier) continue;
-          plan_.items.push_back(sql::column_of(i, scope_.columns[i].type, item.at));
-          plan_.names.push_back(scope_.columns[i].name);
-        }
+        HF_RETURN_IF_ERROR(bind_star(item));
         continue;
       }
       HF_ASSIGN_OR_RETURN(auto bound, bind_value(*item.expression));
@@ -224,8 +246,20 @@ class Planner {
     auto scope = scope_;
     scope.aggregates = &plan_.aggregates;
     HF_ASSIGN_OR_RETURN(plan_.having, sql::bind_condition(*select_.having, scope));
-    plan_.having = sql::folded(std::move(plan_.having));
+    plan_.having = folded_exactly(std::move(plan_.having));
     return {};
+  }
+
+  // *, or qualifier.*
+  Status bind_star(const sql::syntax::SelectItem& item) {
+    const auto before = plan_.items.size();
+    for (std::uint32_t i = 0; i < scope_.columns.size(); ++i) {
+      if (!item.qualifier.empty() && scope_.qualifiers[i] != item.qualifier) continue;
+      plan_.items.push_back(sql::column_of(i, scope_.columns[i].type, item.at));
+      plan_.names.push_back(scope_.columns[i].name);
+    }
+    if (plan_.items.size() > before) return {};
+    return error_at(item.at, "there is no table " + escape(item.qualifier) + " in this query");
   }
 
   // A value that may have aggregates in it.
@@ -236,7 +270,9 @@ class Planner {
     if (bound->type.kind == sql::Kind::kNull) bound->type = sql::kStringType;
     if (bound->type.kind == sql::Kind::kInterval)
       return unsupported_at(expression.at, "an INTERVAL as a value of a query");
-    return sql::folded(std::move(bound));
+    if (has(*bound, sql::Operation::kGrouping))
+      return unsupported_at(expression.at, "GROUPING in a query to a star");
+    return folded_exactly(std::move(bound));
   }
 
   // The item that a word or a number of GROUP BY or ORDER BY stands for.
@@ -265,8 +301,10 @@ class Planner {
         plan_.keys.push_back(sql::clone(*plan_.items[*item]));
       } else {
         HF_ASSIGN_OR_RETURN(auto bound, sql::bind(*key, scope_));
-        plan_.keys.push_back(sql::folded(std::move(bound)));
+        plan_.keys.push_back(folded_exactly(std::move(bound)));
       }
+      if (has(*plan_.keys.back(), sql::Operation::kAggregate))
+        return error_at(key->at, "an aggregate cannot stand in GROUP BY");
       if (plan_.keys.back()->operation == sql::Operation::kLiteral)
         return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
     }
@@ -290,9 +328,13 @@ class Planner {
       key.nulls_first = item.nulls_first;
       if (const auto place = item_of(*item.expression)) {
         key.value = sql::clone(*plan_.items[*place]);
+      } else if (item.expression->form == Form::kNumber) {
+        return error_at(item.expression->at,
+                        "there is no column " + escape(item.expression->text) + " to order by");
       } else {
         HF_ASSIGN_OR_RETURN(key.value, bind_value(*item.expression));
       }
+      HF_RETURN_IF_ERROR(sql::check_order(key.value->type, item.expression->at));
       plan_.order.push_back(std::move(key));
     }
     return {};
@@ -325,6 +367,34 @@ class Planner {
     for (auto& argument : expression->arguments) {
       HF_ASSIGN_OR_RETURN(argument, placed(std::move(argument)));
     }
+    return expression;
+  }
+
+  // One time for all rows of the query.
+  Status stop_clock() {
+    sql::Value now;
+    HF_RETURN_IF_ERROR(sql::evaluate(
+        *sql::made(sql::Operation::kProcessingTime, sql::kTimestampType, {}), {}, now));
+    for (auto* expressions : {&plan_.filters, &plan_.keys, &plan_.items}) {
+      for (auto& expression : *expressions)
+        expression = at_time(now, std::move(expression));
+    }
+    for (auto& key : plan_.order)
+      key.value = at_time(now, std::move(key.value));
+    for (auto& aggregate : plan_.aggregates) {
+      aggregate.argument = at_time(now, std::move(aggregate.argument));
+      aggregate.filter = at_time(now, std::move(aggregate.filter));
+    }
+    plan_.having = at_time(now, std::move(plan_.having));
+    return {};
+  }
+
+  static sql::ExpressionPointer at_time(const sql::Value& now, sql::ExpressionPointer expression) {
+    if (expression == nullptr) return expression;
+    if (expression->operation == sql::Operation::kProcessingTime)
+      return sql::literal_of(now, expression->type, expression->at);
+    for (auto& argument : expression->arguments)
+      argument = at_time(now, std::move(argument));
     return expression;
   }
 

@@ -3,7 +3,7 @@
 namespace holdfast::olap::mart {
 
 Form form_of(const sql::Type& type) {
-  if (type.kind == sql::Kind::kString) return Form::kTexts;
+  if (type.is_bytes()) return Form::kTexts;
   if (type.is_real()) return Form::kReals;
   if (type.kind == sql::Kind::kDecimal && type.precision > 18) return Form::kWide;
   return Form::kNumbers;

@@ -1,7 +1,8 @@
 // vector.hpp: the values of an expression for some rows.
 //
-// The type of the expression says which of the arrays has them: texts of a string, reals of a float
-// or double, wide of a decimal of more than 18 digits, numbers of all else.
+// The type of the expression says which of the arrays has them: texts of a string, and of an array,
+// a row or a map, whose parts are bytes; reals of a float or double; wide of a decimal of more than
+// 18 digits; numbers of all else.
 #pragma once
 
 #include <cstdint>

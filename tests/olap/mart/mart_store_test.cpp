@@ -131,6 +131,29 @@ TEST(MartStore, KeysThatAreThereTwiceOrNullAreBadLines) {
             std::string::npos);
 }
 
+TEST(MartStore, TheLeastBigIntIsABadLineThatSaysWhy) {
+  auto mart = empty_mart();
+  SalesData data(4, 0);
+  data.tables[0] = {"-9223372036854775808,,,2026-02-01,,1,1.00,,,,5"};
+  EXPECT_NE(error_of(load_data(*mart.store, data))
+                .find("id '-9223372036854775808': this one BIGINT is not stored"),
+            std::string::npos);
+  data.tables[0] = {"1,,,2026-02-01,,1,1.00,,,yes,5"};
+  EXPECT_NE(
+      error_of(load_data(*mart.store, data)).find("gift 'yes': a BOOLEAN is wanted: true or false"),
+      std::string::npos);
+}
+
+// A catalogue with them could not be read again.
+TEST(MartStore, ArraysRowsAndMapsAreNoColumns) {
+  auto schema = sales_schema();
+  schema.tables[0].columns[8].type = sql::array_of(sql::kIntType).value();
+  const auto status = schema.validate();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().detail,
+            "star: sales.channel is ARRAY<INT>; arrays, rows and maps are not stored");
+}
+
 TEST(MartStore, UnknownKeysBecomeNullWhereThatIsWanted) {
   auto mart = empty_mart();
   SalesData data(5, 3);
@@ -148,7 +171,9 @@ TEST(MartStore, HeadersNameTheColumns) {
       .value();
   const auto missing = read_lines(load, 2, {"pkey,category,brand"}, true);
   ASSERT_FALSE(missing);
-  EXPECT_NE(missing.error().detail.find("has no column size of table products"), std::string::npos);
+  EXPECT_NE(missing.error().detail.find("has no column size of table products; it has pkey, "
+                                        "category, brand"),
+            std::string::npos);
   load.finish("days").value();
   Team team(1);
   const auto found =
@@ -262,6 +287,18 @@ TEST(MartStore, CsvOfAllKinds) {
   ASSERT_TRUE(reader.next(fields).value());
   EXPECT_EQ(fields[2].text, "q");
   EXPECT_FALSE(reader.next(fields).value());
+  // A byte order mark is none of the first field's, whether that has quotes or not.
+  directory.write("mark.csv", "\xef\xbb\xbf\"id\"\n\n7\n");
+  CsvFormat format;
+  format.skips_empty_lines = false;
+  auto marked = CsvReader::open(directory.path() + "/mark.csv", format).value();
+  ASSERT_TRUE(marked.next(fields).value());
+  EXPECT_EQ(fields[0].text, "id");
+  ASSERT_TRUE(marked.next(fields).value());
+  EXPECT_TRUE(fields[0].null);
+  ASSERT_TRUE(marked.next(fields).value());
+  EXPECT_EQ(fields[0].text, "7");
+  EXPECT_FALSE(marked.next(fields).value());
   directory.write("bad.csv", "a,b\n\"c\"d,e\n");
   auto bad = CsvReader::open(directory.path() + "/bad.csv", {}).value();
   EXPECT_TRUE(bad.next(fields).value());

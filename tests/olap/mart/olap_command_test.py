@@ -176,6 +176,38 @@ class OlapCommand(unittest.TestCase):
         self.assertIn('days.parquet: ', self.run_olap('load', '--schema', str(description), '--region',
                                                      f'{self.dir}/second', '--python', PYTHON, code=1).stderr)
 
+    def has_pyarrow(self):
+        if subprocess.run([PYTHON, '-c', 'import pyarrow'], capture_output=True).returncode != 0:
+            self.skipTest('no pyarrow')
+
+    def test_one_column_of_parquet_keeps_its_nulls(self):
+        self.has_pyarrow()
+        self.load(300)
+        out = self.dir / 'channel.parquet'
+        self.ask('SELECT channel AS `a\nb` FROM sales', '--format', 'parquet', '--out', str(out), '--python', PYTHON)
+        counted = subprocess.run([PYTHON, '-c', 'import pyarrow.parquet as p, sys; t = p.read_table(sys.argv[1])\n'
+                                  'print(t.num_rows, t.column_names)', str(out)], capture_output=True, text=True).stdout
+        self.assertEqual(counted, "300 ['a\\nb']\n")
+        self.ask('SELECT channel FROM sales', '--format', 'parquet', '--out', str(out), '--python', PYTHON)
+        (self.dir / 'one.yaml').write_text('fact: {name: f, file: channel.parquet, columns: {channel: STRING}}')
+        self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', f'{self.dir}/one', '--python', PYTHON)
+        query = 'SELECT channel, COUNT(*) FROM {} GROUP BY channel ORDER BY 1'
+        self.assertEqual(self.run_olap('query', query.format('f'), '--region', f'{self.dir}/one').stdout,
+                         self.ask(query.format('sales')).stdout)
+
+    def test_parquet_without_a_column_ends_and_says_so(self):
+        self.has_pyarrow()
+        star_data.write(self.dir, 20_000)  # More than a pipe holds.
+        subprocess.run([PYTHON, '-c', 'import pyarrow.csv as c, pyarrow.parquet as p, sys\n'
+                        'p.write_table(c.read_csv(sys.argv[1] + "/sales.csv").drop_columns(["gift"]), '
+                        'sys.argv[1] + "/sales.parquet")', str(self.dir)], check=True)
+        description = self.dir / 'star.yaml'
+        description.write_text(description.read_text().replace('sales.csv', 'sales.parquet'))
+        said = subprocess.run([HOLDFAST, 'olap', 'load', '--schema', str(description), '--region', self.region, '--python',
+                               PYTHON], capture_output=True, text=True, timeout=60)
+        self.assertEqual(said.returncode, 2)
+        self.assertIn('sales.parquet: its first line has no column gift of table sales; it has id, ', said.stderr)
+
     def no_pyarrow(self):
         self.load(10)
         return self.ask('SELECT * FROM sales', '--format', 'parquet', '--out', f'{self.dir}/x.parquet', '--python', PYTHON,
