@@ -218,14 +218,15 @@ Status EntryLog::compact(kv::Store<>& store, std::uint32_t block, std::uint64_t 
   const auto pinned = store.get_pinned(key_of(blocks_[block]));
   if (!pinned) return pinned.error();
   Obsolete gone{block, {}};
-  HF_RETURN_IF_ERROR(for_each_entry(pinned->value(), [&](const Entry& entry) -> Status {
+  const auto take = [&](const Entry& entry) -> Status {
     gone.handles.push_back(entry.handle);
     const bool wanted = is_newest(entry, block) && is_needed(places_[entry.handle]);
     if (HF_MUTANT("KS11", !wanted, true)) return {};
     if (filling_.size() >= query::kBlockBytes) HF_RETURN_IF_ERROR(write(put));
     append(entry.handle, entry.key, entry.state, epoch);
     return {};
-  }));
+  };
+  HF_RETURN_IF_ERROR(for_each_entry(pinned->value(), take));
   obsolete_.push_back(std::move(gone));
   return {};
 }

@@ -178,7 +178,6 @@ TEST_P(KvStateCrash, OneCheckpointIsFoundWithItsEntriesOnly) {
 // The small ones share a fence, each of the others has one; then that of 'm'. On files nothing but a
 // sync orders them before 'm'.
 TEST_P(KvStateCrash, BlocksAreThereBeforeTheCheckpoint) {
-  const bool paged = GetParam().granularity == Granularity::kPage;
   const std::string large(25 * KiB, '1');
   constexpr std::size_t kLarge = 6, kSmall = 3;  // Of the large ones, three fill a block.
   crash::Protocol<Found> protocol;
