@@ -21,6 +21,9 @@ class Reclaimer;
 
 struct ReclaimCounts {
   std::atomic<std::uint64_t> blocks{0}, relocated_bytes{0}, tombstones_dropped{0};
+  // Of copies that passes made in vain, for want of room, and that none has dropped since. The
+  // holder of the turn's.
+  std::uint64_t wasted_bytes = 0;
 };
 
 class Maintenance {

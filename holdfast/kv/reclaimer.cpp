@@ -128,6 +128,8 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     if (!evacuated && evacuated.code() == Errc::kNoSpace) {
       // Those before it make room for the others. It was copied in part, so it keeps its mark; they
       // do not.
+      opened_blocks_ += evacuation.opened_blocks();
+      counts_.wasted_bytes += evacuation.wasted_bytes();
       spare_behind(i);
       break;
     }
@@ -135,7 +137,9 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     if (!evacuated) return std::move(evacuated).error();  // Not tried again; it stays as it is.
     evacuated_.push_back(head);
     opened_blocks_ += evacuated->opened_blocks;
-    dropped_bytes_ += evacuated->dropped_bytes;
+    const std::uint64_t waste = std::min(counts_.wasted_bytes, evacuated->dropped_bytes);
+    counts_.wasted_bytes -= waste;
+    dropped_bytes_ += evacuated->dropped_bytes - waste;
     gained_blocks_ += evacuated->gained_blocks;
     if (gives_way && waiters_.load(std::memory_order_relaxed) != 0) {
       spare_behind(i);

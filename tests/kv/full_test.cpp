@@ -56,6 +56,35 @@ TEST_P(Full, OverwritesAreNeverRefused) {
   }
 }
 
+// While a snapshot is open every tombstone stays, and each pass comes to a run for which there is
+// no room: what it copied of that in vain is no gain of the next pass.
+TEST_P(Full, WritersUnderASnapshotAreRefusedInTheEnd) {
+  StoreOptions options = tiny();
+  options.max_bytes = 128 * KiB;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    auto store = open(options);
+    Contents expected;
+    Random random(seed);
+    const auto snapshot = store.snapshot();
+    for (int refused = 0; refused < 20;) {
+      const std::string k = key(random.below(300));
+      if (random.below(2) == 0) {
+        const auto erased = store.erase(k);
+        refused += !erased;
+        if (erased) expected.erase(k);
+        continue;
+      }
+      const std::string v = text_of(random.below(1000), random.below(200));
+      const auto put = store.put(k, v);
+      refused += !put;
+      if (put) expected[k] = v;
+    }
+    EXPECT_EQ(snapshot.count(), 0u);
+    expect_contents(store, expected);
+  }
+}
+
 TEST_P(Full, SeveralWritersHelpOneAnother) {
   const StoreOptions options = fixed(true);
   auto store = open(options);
