@@ -159,9 +159,11 @@ std::uint64_t BlockTable::longest_free() const {
   return longest;
 }
 
-// A region that the caller opened may have larger units than segments.
+// A region that the caller opened may have larger units than segments. Neither is a power of two
+// everywhere.
 std::uint64_t BlockTable::whole_units(std::uint64_t bytes) const {
-  return round_up(bytes, medium_.region().unit_bytes());
+  const std::uint64_t unit = medium_.region().unit_bytes();
+  return (bytes + unit - 1) / unit * unit;
 }
 
 // The file system takes its time to find and zero memory, so nobody who wants a run that is there
