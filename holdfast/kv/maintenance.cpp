@@ -396,6 +396,7 @@ Status Maintenance::free_space(SpaceRooms& space) {
   // All: a batch notes what it superseded with the store's own sessions.
   HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
   rooms_.spaces.retire(space.id);
+  rooms_.expiry.forget(space.id);  // A sweep, which asks for rules, waits for our turn.
   HF_RETURN_IF_ERROR(reclaimer_of(turn).free_space(space.id));
   return HF_MUTANT("K104", PieceCollector(rooms_).sweep(), ok_status());
 }
