@@ -85,6 +85,32 @@ TEST_P(Full, WritersUnderASnapshotAreRefusedInTheEnd) {
   }
 }
 
+// A value of several blocks needs them side by side. What one pass puts together the next one breaks.
+TEST_P(Full, LargeValuesAreRefusedInTheEnd) {
+  StoreOptions options = tiny();
+  options.max_bytes = 256 * KiB;
+  for (std::uint64_t seed = 150; seed < 190; ++seed) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    auto store = open(options);
+    Contents expected;
+    Random random(seed);
+    for (std::uint64_t i = 0; i < 400; ++i) {
+      const std::string k = key(random.below(60));
+      if (random.below(5) == 0) {
+        if (store.erase(k)) expected.erase(k);
+        continue;
+      }
+      const bool large = random.below(20) == 0;
+      const std::string v =
+          text_of(i, large ? 8 * KiB * (1 + random.below(12)) : random.below(3000));
+      const auto put = store.put(k, v);
+      if (put) expected[k] = v;
+      ASSERT_TRUE(put || put.code() == Errc::kNoSpace) << put.error().message();
+    }
+    expect_contents(store, expected);
+  }
+}
+
 TEST_P(Full, SeveralWritersHelpOneAnother) {
   const StoreOptions options = fixed(true);
   auto store = open(options);
