@@ -240,6 +240,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.fixed.store(0, std::memory_order_relaxed);
   run.moved.store(false, std::memory_order_relaxed);
   run.evacuated.store(false, std::memory_order_relaxed);
+  run.damaged.store(false, std::memory_order_relaxed);
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;
   mark_run(head, run_blocks, {generation, state});
