@@ -159,9 +159,11 @@ std::uint64_t BlockTable::longest_free() const {
   return longest;
 }
 
-// A region that the caller opened may have larger units than segments.
+// A region that the caller opened may have larger units than segments. Neither is a power of two
+// everywhere.
 std::uint64_t BlockTable::whole_units(std::uint64_t bytes) const {
-  return round_up(bytes, medium_.region().unit_bytes());
+  const std::uint64_t unit = medium_.region().unit_bytes();
+  return (bytes + unit - 1) / unit * unit;
 }
 
 // The file system takes its time to find and zero memory, so nobody who wants a run that is there
@@ -238,6 +240,7 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   run.fixed.store(0, std::memory_order_relaxed);
   run.moved.store(false, std::memory_order_relaxed);
   run.evacuated.store(false, std::memory_order_relaxed);
+  run.damaged.store(false, std::memory_order_relaxed);
   run.min_sequence.store(~std::uint64_t{0}, std::memory_order_relaxed);
   run.records = run.tombstones = 0;
   mark_run(head, run_blocks, {generation, state});

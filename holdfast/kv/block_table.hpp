@@ -44,6 +44,7 @@ struct alignas(kCacheLineBytes) BlockMeta {
   static constexpr std::uint8_t kShared = 2;  // A checkpoint has it, or had.
   std::atomic<bool> moved{false};      // Some of its records live on as copies, and are not marked.
   std::atomic<bool> evacuated{false};  // Nothing in the index points to it; it waits to be freed.
+  std::atomic<bool> damaged{false};    // Could not be evacuated, and is not tried again.
   std::atomic<bool> dead_dirty{false};  // Dead bits that the medium does not have yet.
 
   std::atomic<std::uint64_t> used_bytes{0};  // Of records, at the head; grows while open.

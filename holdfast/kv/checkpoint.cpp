@@ -219,12 +219,12 @@ Result<Version> StoreCore::mark() {
   for (auto& run : moment.held)
     image.runs.push_back(
         {run.head, rooms.table.meta(run.head).generation, std::move(run.dead_lines)});
-  for (;;) {
+  for (Maintenance::RoomSoFar so_far;;) {
     auto marked = rooms.mark.put(image);
     if (marked) break;
     if (marked.code() == Errc::kIo) rooms.gate.fail(marked.error());
     if (marked.code() != Errc::kNoSpace) return std::move(marked).error();
-    HF_ASSIGN_OR_RETURN(const bool made, maintenance.make_room());
+    HF_ASSIGN_OR_RETURN(const bool made, maintenance.make_room(so_far));
     if (!made) return maintenance.full(std::move(marked).error());
   }
   moment.held.clear();      // Their pins are the mark's now.

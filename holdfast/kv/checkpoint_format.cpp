@@ -114,7 +114,7 @@ RunPlacement place_runs(const CheckpointPlan& plan) {
   for (const PlannedRun& run : plan.runs) {
     if (geometry.is_table_block(next)) ++next;
     // One that would reach into the next group's table block begins behind it.
-    if (next % per_group + run.run_blocks > per_group) next = round_up(next, per_group) + 1;
+    if (next % per_group + run.run_blocks > per_group) next += per_group - next % per_group + 1;
     placed.heads.push_back(next);
     next += run.run_blocks;
   }

@@ -9,6 +9,7 @@
 namespace holdfast::kv {
 
 Result<Evacuation::Emptied> Evacuation::run(std::uint64_t head, std::uint64_t floor) {
+  opened_blocks_ = wasted_bytes_ = 0;
   HF_RETURN_IF_ERROR(rooms_.medium.fetch(rooms_.table.run_at(head), rooms_.table.run_bytes(head)));
   const auto run = SealedRun::read(rooms_.medium, rooms_.table, head);
   if (!run) {
@@ -16,7 +17,6 @@ Result<Evacuation::Emptied> Evacuation::run(std::uint64_t head, std::uint64_t fl
         rooms_.table.run_at(head),
         "footer of sealed block " + std::to_string(head) + " is not valid");
   }
-  opened_blocks_ = 0;
   to_ = rooms_.spaces.find(rooms_.table.meta(head).space.load(std::memory_order_relaxed));
   HF_RETURN_IF_ERROR(copy_all(*run, head, floor));
   std::uint64_t copied_bytes = 0;
@@ -51,6 +51,7 @@ Status Evacuation::copy_all(const SealedRun& run, std::uint64_t head, std::uint6
     // does not cover what this one wrote back.
     for (const Move& move : moves_)
       discard(move);
+    wasted_bytes_ = lines * kCacheLineBytes;
   }
   HF_RETURN_IF_ERROR(HF_MUTANT("K10", appender().commit(target().lane), ok_status()));
   return copied;

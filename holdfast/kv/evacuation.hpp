@@ -34,6 +34,9 @@ class Evacuation {
   // Nothing in the index leads to the sealed run `head` any more. Tombstones older than `floor` are
   // left behind.
   Result<Emptied> run(std::uint64_t head, std::uint64_t floor);
+  // Of a run() that failed: what its copies took, and how much of it lies there dead.
+  std::uint64_t opened_blocks() const { return opened_blocks_; }
+  std::uint64_t wasted_bytes() const { return wasted_bytes_; }
 
  private:
   struct Move {
@@ -63,10 +66,11 @@ class Evacuation {
   Rooms& rooms_;
   Session& own_;
   ReclaimCounts& counts_;
-  SpaceRooms* to_ = nullptr;  // Null: the store's own keys, or several spaces.
-  std::uint64_t target_;      // Run that took the last copy.
-  std::uint64_t opened_blocks_ = 0;
-  std::vector<Move> moves_;  // Of the present run.
+  SpaceRooms* to_ = nullptr;         // Null: the store's own keys, or several spaces.
+  std::uint64_t target_;             // Run that took the last copy.
+  std::uint64_t opened_blocks_ = 0;  // By the present run.
+  std::uint64_t wasted_bytes_ = 0;   // By the present run: of copies that nothing leads to.
+  std::vector<Move> moves_;          // Of the present run.
 };
 
 }  // namespace holdfast::kv

@@ -31,6 +31,12 @@ Status check(const ExpiryRule& rule, const Superblock& superblock) {
   return {};
 }
 
+// Whether a record could live longer by `rule` than by the one that counted for it so far.
+bool may_prolong(const ExpiryRule& before, const ExpiryRule& rule) {
+  return rule.offset_bytes != before.offset_bytes || rule.width_bytes != before.width_bytes ||
+         rule.order != before.order || rule.ttl > before.ttl;
+}
+
 std::string text_of_rule(const ExpiryRule& rule) {
   return "offset_bytes=" + std::to_string(rule.offset_bytes) +
          ", width_bytes=" + std::to_string(rule.width_bytes) + ", ttl=" + std::to_string(rule.ttl) +
@@ -55,6 +61,12 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
     return Error{Errc::kAlreadyExists, "expiry rule: this prefix has one with " +
                                            text_of_rule(*present) + "; rules stay as they are"};
   }
+  // What has expired by the rule of a shorter prefix would come back.
+  const ExpiryRule* const before = rooms.expiry.rule_of(space, rule.prefix);
+  if (before != nullptr && rooms.expiry.clock() != 0 && may_prolong(*before, rule)) {
+    return refused("its keys have the rule of a shorter prefix, with " + text_of_rule(*before) +
+                   "; once the clock is set, only a shorter ttl of the same stamp is allowed");
+  }
   // The front of a value in pieces lies where rules look for stamps; what is behind it does not.
   const auto no_first_piece = rooms.pieces.hold();
   if (rooms.pieces.any() &&
@@ -72,6 +84,7 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
   HF_RETURN_IF_ERROR(HF_MUTANT(
       "K100", keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule)),
       ok_status()));
+  if (rooms.expiry.reuses()) rooms.epochs.synchronize();
   rooms.expiry.add(space, rule);
   const Lock verbs_lock(sampling_);
   take(verbs_for(rooms));  // Those that ask. Verbs under way came before the rule.
@@ -95,13 +108,19 @@ Status StoreCore::set_clock(std::uint64_t now) {
   return {};
 }
 
+// Not while one takes the place of another.
+std::vector<ExpiryRule> StoreCore::expiry_rules(std::uint16_t space) const {
+  const Lock lock(expiring_);
+  return rooms.expiry.of_space(space);
+}
+
 // ---- Of a store ----
 
 Status StoreBase::expire(const ExpiryRule& rule) {
   return core_ ? core_->expire(kDefaultSpace, rule) : Status(closed());
 }
 std::vector<ExpiryRule> StoreBase::expiry_rules() const {
-  return core_ ? core_->rooms.expiry.of_space(kDefaultSpace) : std::vector<ExpiryRule>();
+  return core_ ? core_->expiry_rules(kDefaultSpace) : std::vector<ExpiryRule>();
 }
 Result<std::uint16_t> Store<>::number_of(const Space& space) const {
   if (core() == nullptr) return closed();
@@ -119,7 +138,7 @@ Status Store<>::expire(const Space& space, const ExpiryRule& rule) {
 }
 Result<std::vector<ExpiryRule>> Store<>::expiry_rules(const Space& space) const {
   HF_ASSIGN_OR_RETURN(const std::uint16_t number, number_of(space));
-  return core()->rooms.expiry.of_space(number);
+  return core()->expiry_rules(number);
 }
 Status StoreBase::set_clock(std::uint64_t now) {
   return core_ ? core_->set_clock(now) : Status(closed());

@@ -8,8 +8,10 @@
 // A record has expired when the clock has reached its stamp + ttl. It is absent to every verb then,
 // at once. Its medium comes back with reclamation, which does not copy it.
 //
-// Rules      are the store's, and stay. Of several whose prefixes fit a key the longest counts. A
-//            value that is too short for the stamp never expires.
+// Rules      are the store's, and stay; those of a keyspace go with it. Of several whose prefixes
+//            fit a key the longest counts. Once the clock is set, none is taken that lets keys live
+//            longer than the rule that they have. A value that is too short for the stamp never
+//            expires.
 // Clock      is the caller's, in whatever unit stamps and ttl have. It never runs backwards.
 // Guarantee  What has expired is not seen again, after crashes neither, nor an older version in its
 //            place: the clock is durable before it counts.

@@ -39,9 +39,8 @@ constexpr std::size_t kRuleBytes = 4 + 4 + 1 + 8;
 
 const ExpiryRule* ExpiryRules::rule_of(std::uint16_t space, std::string_view key) const {
   const ExpiryRule* rule = nullptr;
-  const std::size_t count = count_.load(std::memory_order_acquire);
-  for (const Entry& entry : std::span(entries_).first(count)) {
-    if (entry.space == space && key.starts_with(entry.rule.prefix) &&
+  for (const Entry& entry : entries()) {
+    if (entry.is_of(space) && key.starts_with(entry.rule.prefix) &&
         (rule == nullptr || entry.rule.prefix.size() > rule->prefix.size()))
       rule = &entry.rule;
   }
@@ -89,26 +88,43 @@ std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const
 }
 
 const ExpiryRule* ExpiryRules::find(std::uint16_t space, std::string_view prefix) const {
-  const auto all = std::span(entries_).first(count_.load(std::memory_order_acquire));
+  const auto all = entries();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& entry) {
-    return entry.space == space && entry.rule.prefix == prefix;
+    return entry.is_of(space) && entry.rule.prefix == prefix;
   });
   return found == all.end() ? nullptr : &found->rule;
 }
 
 std::vector<ExpiryRule> ExpiryRules::of_space(std::uint16_t space) const {
   std::vector<ExpiryRule> rules;
-  for (const Entry& entry : std::span(entries_).first(count_.load(std::memory_order_acquire)))
-    if (entry.space == space) rules.push_back(entry.rule);
+  for (const Entry& entry : entries())
+    if (entry.is_of(space)) rules.push_back(entry.rule);
   return rules;
 }
 
+bool ExpiryRules::reuses() const {
+  const auto all = entries();
+  return std::any_of(all.begin(), all.end(),
+                     [](const Entry& entry) { return entry.is_of(kNobodys); });
+}
+
+bool ExpiryRules::full() const { return entries().size() == kMost && !reuses(); }
+
 bool ExpiryRules::add(std::uint16_t space, ExpiryRule rule) {
   const std::size_t count = count_.load(std::memory_order_relaxed);
-  if (count == kMost) return false;
-  entries_[count] = {space, std::move(rule)};
-  count_.store(count + 1, std::memory_order_release);
+  std::size_t at = 0;
+  while (at < count && !entries_[at].is_of(kNobodys))
+    ++at;
+  if (at == kMost) return false;
+  entries_[at].rule = std::move(rule);
+  entries_[at].space.store(space, std::memory_order_release);
+  if (at == count) count_.store(count + 1, std::memory_order_release);
   return true;
+}
+
+void ExpiryRules::forget(std::uint16_t space) {
+  for (Entry& entry : std::span(entries_).first(count_.load(std::memory_order_acquire)))
+    if (entry.is_of(space)) entry.space.store(kNobodys, std::memory_order_release);
 }
 
 std::string encode_clock(std::uint64_t clock) {
@@ -130,6 +146,12 @@ std::string encode_rule(const ExpiryRule& rule) {
   append_bytes_of(text, static_cast<std::uint8_t>(rule.order == std::endian::big));
   append_bytes_of(text, rule.ttl);
   return text;
+}
+
+std::uint16_t space_of_rule(std::string_view key) {
+  if (key.size() < 3 || key[0] != 'e') return kDefaultSpace;
+  key.remove_prefix(1);
+  return take_bytes_of<std::uint16_t>(key);
 }
 
 bool adopt_expiry(ExpiryRules& rules, std::string_view key, std::string_view value) {

@@ -1,6 +1,6 @@
 // expiry_rules.hpp: which records have expired: the rules of a store, and its clock. expiry.hpp.
 //
-// Threads    Any; add() and set_clock() one at a time.
+// Threads    Any; add() and set_clock() one at a time each, forget() beside them.
 #pragma once
 
 #include <array>
@@ -38,21 +38,32 @@ class ExpiryRules {
   std::uint64_t stamp_end(std::uint16_t space, std::string_view key) const;
 
   const ExpiryRule* find(std::uint16_t space, std::string_view prefix) const;
+  // The one that counts for such a key, or null.
+  const ExpiryRule* rule_of(std::uint16_t space, std::string_view key) const;
   std::vector<ExpiryRule> of_space(std::uint16_t space) const;
 
-  bool full() const { return count_.load(std::memory_order_acquire) == kMost; }
+  bool full() const;
+  // Whether add() would take the place of a rule that was forgotten. The caller waits before for
+  // whoever may still look at that one, so for all guards.
+  bool reuses() const;
   // False: it is full. Replaces none.
   bool add(std::uint16_t space, ExpiryRule rule);
+  // Of a space that was dropped: nobody asks for its rules from here on.
+  void forget(std::uint16_t space);
   void set_clock(std::uint64_t now) { clock_.store(now, std::memory_order_seq_cst); }
 
  private:
+  static constexpr std::uint32_t kNobodys = 0x10000;  // No number of a space.
   struct Entry {
-    std::uint16_t space = 0;
+    std::atomic<std::uint32_t> space{kNobodys};
     ExpiryRule rule;
+    bool is_of(std::uint32_t other) const { return space.load(std::memory_order_acquire) == other; }
   };
-  const ExpiryRule* rule_of(std::uint16_t space, std::string_view key) const;
+  std::span<const Entry> entries() const {
+    return std::span(entries_).first(count_.load(std::memory_order_acquire));
+  }
 
-  // Those before count_ never change.
+  // Those before count_ do not change, but for those that are nobody's.
   std::array<Entry, kMost> entries_;
   std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> clock_{0};
@@ -68,6 +79,8 @@ inline constexpr std::string_view kClockKey = "c";
 std::string encode_clock(std::uint64_t clock);
 std::string encode_rule_key(std::uint16_t space, std::string_view prefix);
 std::string encode_rule(const ExpiryRule& rule);
+// Of the key of a rule: whose it is; of another key that of the store's own keys.
+std::uint16_t space_of_rule(std::string_view key);
 // Takes what a record of the system space says. False: it is none of these, or not valid.
 bool adopt_expiry(ExpiryRules& rules, std::string_view key, std::string_view value);
 

@@ -30,6 +30,7 @@ Status Keyspaces::adopt() {
   if (system == nullptr) return {};
   system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
   std::map<std::uint16_t, SpaceName> names;
+  std::vector<std::pair<std::string, std::string>> expiry;
   const auto read = system_->reads.for_each_at(
       Moment{~Version{0}}, [&](std::string_view key, std::string_view value, Version) {
         std::uint16_t id = 0;
@@ -38,9 +39,14 @@ Status Keyspaces::adopt() {
         if (decode_space_name(key, value, id, name))
           names[id] = std::move(name);
         else
-          (void)adopt_expiry(rooms_.expiry, key, value);
+          expiry.emplace_back(key, value);
         return true;
       });
+  // Rules of a space that was dropped stay on the medium, and count no more.
+  for (const auto& [key, value] : expiry) {
+    const auto name = names.find(space_of_rule(key));
+    if (name == names.end() || name->second.live) (void)adopt_expiry(rooms_.expiry, key, value);
+  }
   for (auto& [id, name] : names) {
     next_id_ = std::max<std::uint32_t>(next_id_, id + 1u);
     SpaceRooms* const found = rooms_.spaces.find(id);

@@ -286,15 +286,15 @@ Status Maintenance::reclaim() {
 // Every writer that finds the medium full comes here, outside of latches and guards, and makes room
 // in turn. A pass that gained nothing is the last one, so that of many that wait none does so for
 // ever; one that finds that another thread's pass freed blocks meanwhile tries with these first.
-Result<bool> Maintenance::make_room() {
+Result<bool> Maintenance::make_room(RoomSoFar& so_far) {
   const auto begin = std::chrono::steady_clock::now();
-  auto made = make_room_now();
+  auto made = make_room_now(so_far);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   rooms_.events.post(StallEvent{spent.count(), made && *made});
   return made;
 }
 
-Result<bool> Maintenance::make_room_now() {
+Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   // Called from what update() was given: passes wait for guards, and so for ourselves.
   if (rooms_.inside()) return false;
   constexpr double kLeastGain = 0.02;
@@ -320,13 +320,14 @@ Result<bool> Maintenance::make_room_now() {
     while (sealed == 0 && waste != kWaste.end()) {
       HF_ASSIGN_OR_RETURN(sealed, reclaimer.seal_wasteful_lanes(*waste++));
     }
-    if (sealed == 0) return put_free_blocks_together(reclaimer);
+    if (sealed == 0) return put_free_blocks_together(reclaimer, so_far);
   }
 }
 
 // For a run of several blocks. Segments are emptied from the end down, into what is free before
-// them. True: there is a longer stretch of free blocks than before.
-Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer) {
+// them. True: there is a longer stretch of free blocks than before. The passes of make_room() may
+// break what was put together, so that alone would go on without end.
+Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer, RoomSoFar& so_far) {
   const BlockTable& table = rooms_.table;
   const std::uint64_t per_segment = table.geometry().blocks_per_segment();
   const std::uint64_t before = table.longest_free();
@@ -338,7 +339,12 @@ Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer) {
     if (emptied.code() == Errc::kCorrupt) break;  // Its records stay; others have been moved.
     if (!emptied) return emptied.error();
   }
-  return table.longest_free() > before;
+  const std::uint64_t longest = table.longest_free();
+  if (longest > so_far.longest) {
+    so_far.longest = longest;
+    return longest > before;
+  }
+  return longest > before && so_far.tries-- != 0;
 }
 
 Error Maintenance::full(Error why) const {
@@ -396,6 +402,7 @@ Status Maintenance::free_space(SpaceRooms& space) {
   // All: a batch notes what it superseded with the store's own sessions.
   HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
   rooms_.spaces.retire(space.id);
+  rooms_.expiry.forget(space.id);  // A sweep, which asks for rules, waits for our turn.
   HF_RETURN_IF_ERROR(reclaimer_of(turn).free_space(space.id));
   return HF_MUTANT("K104", PieceCollector(rooms_).sweep(), ok_status());
 }

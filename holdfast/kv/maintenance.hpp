@@ -21,6 +21,9 @@ class Reclaimer;
 
 struct ReclaimCounts {
   std::atomic<std::uint64_t> blocks{0}, relocated_bytes{0}, tombstones_dropped{0};
+  // Of copies that passes made in vain, for want of room, and that none has dropped since. The
+  // holder of the turn's.
+  std::uint64_t wasted_bytes = 0;
 };
 
 class Maintenance {
@@ -39,7 +42,12 @@ class Maintenance {
   Status reclaim();
   // Room in a full medium, by a pass in the caller or by one that another thread made meanwhile.
   // The caller is in no guard. False: what is in use lives, or is held by snapshots and pins.
-  Result<bool> make_room();
+  // `so_far`: of the operation that it is made for, which comes again where it was not enough.
+  struct RoomSoFar {
+    std::uint64_t longest = 0;  // Of free blocks side by side, the most that there were.
+    unsigned tries = 16;        // For others who take what was put together.
+  };
+  Result<bool> make_room(RoomSoFar& so_far);
   Error full(Error why) const;
   // What a session of these appended and disowned becomes durably dead. `lane`: the session's.
   Status take_back(Sessions& sessions, Lane& lane);
@@ -76,8 +84,8 @@ class Maintenance {
   // Passes until the medium in use is below its zone (pace.hpp) or nothing is gained. True: it left
   // off for the sake of growth, and wants to go on.
   bool reclaim_in_background();
-  Result<bool> make_room_now();
-  Result<bool> put_free_blocks_together(Reclaimer& reclaimer);
+  Result<bool> make_room_now(RoomSoFar& so_far);
+  Result<bool> put_free_blocks_together(Reclaimer& reclaimer, RoomSoFar& so_far);
   // True: there is more to sweep.
   bool sweep_in_background();
   // True: there is more to settle.

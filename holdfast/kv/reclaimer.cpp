@@ -32,7 +32,9 @@ std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
   std::uint64_t newest = 0;  // Generations are ages: they rise from run to run.
   for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
     // Waits for its pins, or is damaged.
-    if (run.evacuated.load(std::memory_order_relaxed)) return;
+    if (run.evacuated.load(std::memory_order_relaxed) ||
+        run.damaged.load(std::memory_order_relaxed))
+      return;
     const double used = static_cast<double>(run.used_bytes.load(std::memory_order_relaxed));
     const double dead = static_cast<double>(run.dead());
     const auto room = static_cast<double>(rooms_.table.run_bytes(head));
@@ -83,7 +85,8 @@ Result<std::uint64_t> Reclaimer::empty_segment(std::uint64_t segment,
     const std::uint64_t head = table.meta(block).head;
     const BlockMeta& run = table.meta(head);
     if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
-        run.evacuated.load(std::memory_order_relaxed))
+        run.evacuated.load(std::memory_order_relaxed) ||
+        run.damaged.load(std::memory_order_relaxed))
       continue;
     if (!table.geometry().is_table_block(block) && (victims.empty() || victims.back() != head))
       victims.push_back(head);
@@ -128,14 +131,22 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     if (!evacuated && evacuated.code() == Errc::kNoSpace) {
       // Those before it make room for the others. It was copied in part, so it keeps its mark; they
       // do not.
+      opened_blocks_ += evacuation.opened_blocks();
+      counts_.wasted_bytes += evacuation.wasted_bytes();
       spare_behind(i);
       break;
     }
+    if (!evacuated) {  // It stays as it is: what lives in it does so, and is in checkpoints.
+      run.damaged.store(true, std::memory_order_relaxed);
+      spare_behind(i);
+      return std::move(evacuated).error();
+    }
     run.evacuated.store(true, std::memory_order_relaxed);
-    if (!evacuated) return std::move(evacuated).error();  // Not tried again; it stays as it is.
     evacuated_.push_back(head);
     opened_blocks_ += evacuated->opened_blocks;
-    dropped_bytes_ += evacuated->dropped_bytes;
+    const std::uint64_t waste = std::min(counts_.wasted_bytes, evacuated->dropped_bytes);
+    counts_.wasted_bytes -= waste;
+    dropped_bytes_ += evacuated->dropped_bytes - waste;
     gained_blocks_ += evacuated->gained_blocks;
     if (gives_way && waiters_.load(std::memory_order_relaxed) != 0) {
       spare_behind(i);

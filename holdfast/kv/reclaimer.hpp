@@ -78,7 +78,8 @@ class Reclaimer {
   void mark_moved_dead();
 
   // Whether the passes so far made room: what they freed is more than what their copies took, or at
-  // least they left dead bytes behind, so that passes cannot go on like this without end.
+  // least they left dead bytes behind, so that passes cannot go on like this without end. Those
+  // that passes made themselves, when they found no room for all of a run, do not count.
   bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
   // What they freed less what their copies took, by bytes.
   double gained_blocks() const { return gained_blocks_; }

@@ -63,6 +63,7 @@ class StoreCore : public Verbs {
   }
   // expiry.hpp. Of a keyspace by its id.
   Status expire(std::uint16_t space, const ExpiryRule& rule);
+  std::vector<ExpiryRule> expiry_rules(std::uint16_t space) const;
   Status set_clock(std::uint64_t now);
   // Beside others that use the store.
   void sample_latencies(std::uint32_t one_in);
@@ -86,10 +87,10 @@ class StoreCore : public Verbs {
   void load_orders(const std::vector<SpaceRooms*>& spaces);
   void stop_loading();
 
-  Mutex expiring_;    // One rule, or reading of the clock, at a time.
-  Mutex marking_;     // One mark at a time.
-  Mutex sampling_;    // Of which verbs there are.
-  HotVerbs untimed_;  // Those that were chosen at open.
+  mutable Mutex expiring_;  // One rule, or reading of the clock, at a time.
+  Mutex marking_;           // One mark at a time.
+  Mutex sampling_;          // Of which verbs there are.
+  HotVerbs untimed_;        // Those that were chosen at open.
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<bool> stop_loading_{false};

@@ -240,7 +240,7 @@ using Writes = BasicWrites<Rooms>;
 template <class R>
 template <class Outcome, class Attempt>
 void BasicWrites<R>::settle(Outcome& outcome, const Attempt& again) {
-  for (;;) {
+  for (Maintenance::RoomSoFar so_far;;) {
     // What it appended is marked dead on the medium, so that it does not appear after a crash.
     if (auto marked = take_back(); !marked) {
       outcome = std::move(marked).error();
@@ -253,7 +253,7 @@ void BasicWrites<R>::settle(Outcome& outcome, const Attempt& again) {
       continue;
     }
     if (outcome.code() != Errc::kNoSpace) return;
-    auto room = maintenance_.make_room();
+    auto room = maintenance_.make_room(so_far);
     if (!room) {
       outcome = std::move(room).error();
       return;

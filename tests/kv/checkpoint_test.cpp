@@ -364,20 +364,22 @@ TEST_P(Checkpoints, DamagedPartsAreNamed) {
 }
 
 // Runs of many lengths, over several groups of blocks.
-TEST(CheckpointFormat, RunsFindAPlaceWithinTheirGroup) {
+void expect_runs_within_their_groups(std::uint32_t block_bytes) {
   CheckpointPlan plan;
-  plan.superblock.block_bytes = 8 * KiB;
-  plan.superblock.segment_bytes = 64 * KiB;
+  plan.superblock.block_bytes = block_bytes;
+  plan.superblock.segment_bytes = 8 * block_bytes;
   Geometry geometry;
-  geometry.block_bytes = 8 * KiB;
+  geometry.block_bytes = block_bytes;
   Random random(3);
   for (int i = 0; i < 2000; ++i)
-    plan.runs.push_back({{1, 1},
-                         0,
-                         static_cast<std::uint32_t>(
-                             1 + (random.below(30) == 0 ? random.below(510) : random.below(4))),
-                         0,
-                         {}});
+    plan.runs.push_back(
+        {{1, 1},
+         0,
+         static_cast<std::uint32_t>(1 + (random.below(30) == 0
+                                             ? random.below(geometry.blocks_per_group() - 2)
+                                             : random.below(4))),
+         0,
+         {}});
   const RunPlacement placed = place_runs(plan);
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -390,6 +392,11 @@ TEST(CheckpointFormat, RunsFindAPlaceWithinTheirGroup) {
   }
   EXPECT_GE(placed.segments * 8, end);
   EXPECT_LT(placed.segments * 8, end + 8);
+}
+TEST(CheckpointFormat, RunsFindAPlaceWithinTheirGroup) { expect_runs_within_their_groups(8 * KiB); }
+// A group has 1,536 blocks then.
+TEST(CheckpointFormat, GroupsOfNoPowerOfTwoHavePlacesToo) {
+  expect_runs_within_their_groups(16 * KiB);
 }
 
 }  // namespace

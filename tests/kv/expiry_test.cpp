@@ -299,6 +299,47 @@ TEST_P(Expiry, StampsOfAllForms) {
   EXPECT_TRUE(has(store, "four short"));
 }
 
+// A rule of a longer prefix takes keys away from the rule that they had.
+TEST_P(Expiry, ARuleOfALongerPrefixBringsNothingBack) {
+  auto store = open();
+  ASSERT_TRUE(store.expire(after(10, "")));
+  ASSERT_TRUE(store.put("a", stamped(0)));
+  ASSERT_TRUE(store.expire(after(1000, "before the clock")));
+  ASSERT_TRUE(store.set_clock(100));
+  EXPECT_FALSE(has(store, "a"));
+  const auto longer = store.expire(after(1000, "a"));
+  EXPECT_EQ(longer.code(), Errc::kInvalidOption);
+  EXPECT_NE(longer.error().message().find("ttl=10"), std::string::npos);
+  EXPECT_EQ(store.expire({.prefix = "a", .offset_bytes = 8, .ttl = 1}).code(),
+            Errc::kInvalidOption);
+  EXPECT_FALSE(has(store, "a"));
+  EXPECT_TRUE(store.expire(after(9, "a"))) << "nothing lives longer";
+  EXPECT_FALSE(has(store, "a"));
+}
+
+// The rules of a dropped keyspace are none of the 64 that a store may have.
+TEST_P(Expiry, RulesOfDroppedSpacesMakeRoom) {
+  auto store = open();
+  ASSERT_TRUE(store.expire(after(10, "own")));
+  for (int i = 0; i < 70; ++i) {
+    auto timed = store.create_space("timed").value();
+    ASSERT_TRUE(store.expire(timed, after(10, "a"))) << i;
+    ASSERT_EQ(store.expiry_rules(timed).value().size(), 1u);
+    ASSERT_TRUE(store.drop_space("timed"));
+  }
+  auto kept = store.create_space("kept").value();
+  ASSERT_TRUE(store.expire(kept, after(10, "b")));
+  ASSERT_TRUE(kept.put("b", stamped(5)));
+  ASSERT_TRUE(store.set_clock(20));
+  ASSERT_TRUE(store.close());
+  store = open(with_access(RegionAccess::kOpen));
+  kept = store.space("kept").value();
+  EXPECT_EQ(store.expiry_rules(kept).value(), std::vector{after(10, "b")});
+  EXPECT_EQ(store.expiry_rules(), std::vector{after(10, "own")});
+  std::string value;
+  EXPECT_EQ(kept.get("b", value).code(), Errc::kNotFound);
+}
+
 TEST_P(Expiry, WhatIsRefused) {
   auto store = open();
   const auto message = [](const Status& status) {

@@ -56,6 +56,61 @@ TEST_P(Full, OverwritesAreNeverRefused) {
   }
 }
 
+// While a snapshot is open every tombstone stays, and each pass comes to a run for which there is
+// no room: what it copied of that in vain is no gain of the next pass.
+TEST_P(Full, WritersUnderASnapshotAreRefusedInTheEnd) {
+  StoreOptions options = tiny();
+  options.max_bytes = 128 * KiB;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    auto store = open(options);
+    Contents expected;
+    Random random(seed);
+    const auto snapshot = store.snapshot();
+    for (int refused = 0; refused < 20;) {
+      const std::string k = key(random.below(300));
+      if (random.below(2) == 0) {
+        const auto erased = store.erase(k);
+        refused += !erased;
+        if (erased) expected.erase(k);
+        continue;
+      }
+      const std::string v = text_of(random.below(1000), random.below(200));
+      const auto put = store.put(k, v);
+      refused += !put;
+      if (put) expected[k] = v;
+    }
+    EXPECT_EQ(snapshot.count(), 0u);
+    expect_contents(store, expected);
+  }
+}
+
+// A value of several blocks needs them side by side. What one pass puts together the next one breaks.
+TEST_P(Full, LargeValuesAreRefusedInTheEnd) {
+  StoreOptions options = tiny();
+  options.max_bytes = 256 * KiB;
+  for (std::uint64_t seed = 150; seed < 190; ++seed) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    auto store = open(options);
+    Contents expected;
+    Random random(seed);
+    for (std::uint64_t i = 0; i < 400; ++i) {
+      const std::string k = key(random.below(60));
+      if (random.below(5) == 0) {
+        if (store.erase(k)) expected.erase(k);
+        continue;
+      }
+      const bool large = random.below(20) == 0;
+      const std::string v =
+          text_of(i, large ? 8 * KiB * (1 + random.below(12)) : random.below(3000));
+      const auto put = store.put(k, v);
+      if (put) expected[k] = v;
+      ASSERT_TRUE(put || put.code() == Errc::kNoSpace) << put.error().message();
+    }
+    expect_contents(store, expected);
+  }
+}
+
 TEST_P(Full, SeveralWritersHelpOneAnother) {
   const StoreOptions options = fixed(true);
   auto store = open(options);

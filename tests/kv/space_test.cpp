@@ -76,6 +76,32 @@ TEST_P(Space, FilesShrinkAfterMostRecordsWereErased) {
   expect_contents(copy, expected);
 }
 
+// A segment is a multiple of a block, and need not be a power of two.
+TEST_P(Space, SegmentsOfElevenBlocksGrowAndShrink) {
+  StoreOptions options = with_background();
+  options.segment_bytes = options.initial_bytes = options.file_bytes = 11 * options.block_bytes;
+  auto store = open(options);
+  Contents expected;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    ASSERT_TRUE(store.put(key, expected[key] = text_of(i, 500)));
+  }
+  const auto full = store.stats().medium_bytes;
+  EXPECT_GT(full, 10 * options.segment_bytes);
+  for (int i = 0; i < 2000; ++i) {
+    if (i % 100 == 0) continue;
+    ASSERT_TRUE(store.erase("key" + std::to_string(i)).value());
+    expected.erase("key" + std::to_string(i));
+  }
+  EXPECT_TRUE(eventually([&] { return store.stats().medium_bytes < full / 4; }));
+  ASSERT_TRUE(store.reclaim());
+  EXPECT_FALSE(store.read_only());
+  expect_contents(store, expected);
+  ASSERT_TRUE(store.close());
+  auto again = open(options);
+  expect_contents(again, expected);
+}
+
 TEST_P(Space, ReclaimInTheCallerNeedsNoBackground) {
   auto store = open();
   for (int round = 0; round < 5; ++round) {
