@@ -151,9 +151,15 @@ void Output::flush() noexcept {
   error_.compare_exchange_strong(none, errno != 0 ? errno : EIO);
 }
 
+bool Output::reader_is_gone() const { return error_ == EPIPE; }
+
 Status Output::finish() {
   flush();
-  if (error_ == 0 || error_ == EPIPE) return ok_status();
+  return reader_is_gone() ? ok_status() : status();
+}
+
+Status Output::status() const {
+  if (error_ == 0) return ok_status();
   return Error{Errc::kIo, fmt::format("writing to {}: {}", name_, std::strerror(error_))};
 }
 

@@ -76,6 +76,9 @@ class Output {
   // Flushes. Errors: kIo, naming the target. A reader that closed its end early (`… | head`) is no
   // error.
   Status finish();
+  // The first failure so far. Errors: kIo, naming the target.
+  Status status() const;
+  bool reader_is_gone() const;
   // False once writing makes no more sense: the reader is gone, or there was an error.
   bool open() const { return error_ == 0; }
 

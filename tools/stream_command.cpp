@@ -279,7 +279,15 @@ stream::Sharing sharing_of(const std::string& word) {
 stream::ScriptOptions options_of(const StreamArguments& arguments) {
   stream::ScriptOptions options;
   options.final_state = arguments.final_state;
-  options.output = [](std::string_view text) { standard_output().write(text); };
+  options.output = stream::Output(
+      [](std::string_view text) {
+        standard_output().write(text);
+        return standard_output().status();
+      },
+      [] {
+        standard_output().flush();
+        return standard_output().status();
+      });
   options.format = output_format_of(arguments.format);
   options.compile = mode_of(arguments.compile);
   options.compile_settings = arguments.compile_settings;
@@ -355,6 +363,10 @@ int run_script(const StreamArguments& arguments) {
   }
   view.reset();
   standard_output().flush();
+  if (!status && standard_output().reader_is_gone()) {
+    note("nobody reads standard output any more: the run ends\n");
+    return kExitDone;
+  }
   if (!status) return stream_failed(status.error());
   return interrupted.load() ? kExitFailed : kExitDone;
 }

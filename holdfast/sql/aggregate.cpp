@@ -410,7 +410,7 @@ void Accumulator::append_bytes(const Aggregate& aggregate, std::string& bytes) c
       append(static_cast<std::uint8_t>(overflow_), bytes);
     }
   } else if (has_extreme(aggregate.kind)) {
-    sql::append_bytes(extreme_, aggregate.argument->type, bytes);
+    append_exact_bytes(extreme_, aggregate.argument->type, bytes);
   }
 }
 
@@ -427,11 +427,11 @@ void Accumulator::append_further(const Aggregate& aggregate, std::string& bytes)
   } else if (aggregate.kind == AggregateKind::kLag) {
     append(static_cast<std::uint64_t>(recent_.size()), bytes);
     for (const auto& value : recent_)
-      sql::append_bytes(value, aggregate.type, bytes);
+      append_exact_bytes(value, aggregate.type, bytes);
   } else {
     const bool array = aggregate.kind == AggregateKind::kArrayAgg;
     append(static_cast<std::uint8_t>(overflow_), bytes);
-    sql::append_bytes(extreme_, array ? kStringType : aggregate.argument->type, bytes);
+    append_exact_bytes(extreme_, array ? kStringType : aggregate.argument->type, bytes);
   }
 }
 

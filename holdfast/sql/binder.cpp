@@ -227,6 +227,18 @@ class Binder {
     return {};
   }
 
+  // `value` for a second place of the same expression. One within the other, such expressions
+  // double in size with each level.
+  static Result<ExpressionPointer> again(const Expression& value) {
+    constexpr std::size_t kLargest = 20'000;
+    if (size_of(value) > kLargest)
+      return error_at(
+          value.at,
+          "an expression that is read twice has more than " + std::to_string(kLargest) + " parts",
+          "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
+    return clone(value);
+  }
+
   static ExpressionPointer negated_if(bool negated, ExpressionPointer test) {
     const Position at = test->at;
     return negated ? made(Operation::kNot, kBooleanType, at, std::move(test)) : std::move(test);
@@ -252,8 +264,10 @@ class Binder {
   Result<ExpressionPointer> distinct_test(const syntax::Expression& e) {
     HF_ASSIGN_OR_RETURN(auto left, bind(*e.arguments[0]));
     HF_ASSIGN_OR_RETURN(auto right, bind(*e.arguments[1]));
-    auto one = made(Operation::kIsNull, kBooleanType, e.at, clone(*left));
-    auto other = made(Operation::kIsNull, kBooleanType, e.at, clone(*right));
+    HF_ASSIGN_OR_RETURN(auto left_again, again(*left));
+    HF_ASSIGN_OR_RETURN(auto right_again, again(*right));
+    auto one = made(Operation::kIsNull, kBooleanType, e.at, std::move(left_again));
+    auto other = made(Operation::kIsNull, kBooleanType, e.at, std::move(right_again));
     HF_ASSIGN_OR_RETURN(auto equal, comparison("=", e.at, std::move(left), std::move(right)));
     auto both = made(Operation::kAnd, kBooleanType, e.at, std::move(one), std::move(other));
     auto same = made(Operation::kOr, kBooleanType, e.at, std::move(both),
@@ -283,7 +297,8 @@ class Binder {
     HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[0]));
     HF_ASSIGN_OR_RETURN(auto low, bind(*e.arguments[1]));
     HF_ASSIGN_OR_RETURN(auto high, bind(*e.arguments[2]));
-    HF_ASSIGN_OR_RETURN(auto above, comparison(">=", e.at, clone(*value), std::move(low)));
+    HF_ASSIGN_OR_RETURN(auto same_value, again(*value));
+    HF_ASSIGN_OR_RETURN(auto above, comparison(">=", e.at, std::move(same_value), std::move(low)));
     HF_ASSIGN_OR_RETURN(auto below, comparison("<=", e.at, std::move(value), std::move(high)));
     return negated_if(
         e.negated, made(Operation::kAnd, kBooleanType, e.at, std::move(above), std::move(below)));
@@ -379,7 +394,7 @@ class Binder {
       arguments.push_back(std::move(bound));
     }
     if (e.name == "NULLIF" && arguments.size() == 2) {
-      auto value = clone(*arguments[0]);
+      HF_ASSIGN_OR_RETURN(auto value, again(*arguments[0]));
       HF_ASSIGN_OR_RETURN(auto test,
                           comparison("=", e.at, std::move(arguments[0]), std::move(arguments[1])));
       const Type type = value->type;
@@ -414,7 +429,8 @@ class Binder {
     for (std::size_t i = 0; i < e.arguments.size(); ++i) {
       HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[i]));
       if (i + 1 < e.arguments.size()) {
-        auto null = made(Operation::kIsNull, kBooleanType, e.at, clone(*value));
+        HF_ASSIGN_OR_RETURN(auto tested, again(*value));
+        auto null = made(Operation::kIsNull, kBooleanType, e.at, std::move(tested));
         choice->arguments.push_back(made(Operation::kNot, kBooleanType, e.at, std::move(null)));
       }
       choice->arguments.push_back(std::move(value));

@@ -273,6 +273,8 @@ Status strings(const Expression& e, const Row& row, const Value& first, Value& o
   const bool optional_third = e.operation == Operation::kLike;
   if (second.null || (has_third && !optional_third && third.null)) return out.null = true, Status();
   if (e.operation == Operation::kConcat) {
+    if (first.text.size() + second.text.size() > kMaxMadeText)
+      return error_at(e.at, "||: a text is longer than 16 MiB");
     out = Value::of_text(first.text + second.text);
   } else if (e.operation == Operation::kSubstring) {
     const Int128 all = std::numeric_limits<std::int64_t>::max();

@@ -319,12 +319,7 @@ class ExpressionParser {
     std::optional<std::size_t> value_at;
     if (!tokens_.is("WHEN")) {
       value_at = tokens_.place();
-      HF_ASSIGN_OR_RETURN(const auto value, any());
-      // Else a CASE as the value of a CASE, and so on, would be read more often than there is time.
-      constexpr std::uint32_t kDeepest = 3;
-      if (value->depth > kDeepest)
-        return error_at(value->at, "the value of CASE value WHEN is too long",
-                        "write CASE WHEN value = …");
+      HF_RETURN_IF_ERROR(any());
     }
     while (tokens_.accept("WHEN")) {
       HF_ASSIGN_OR_RETURN(auto condition, any());
@@ -332,6 +327,12 @@ class ExpressionParser {
         const auto behind = tokens_.place();
         tokens_.go_to(*value_at);
         HF_ASSIGN_OR_RETURN(auto value, any());
+        // A CASE as the value of a CASE, and so on, would be read more often than there is time.
+        constexpr std::size_t kMostReadAgain = 1u << 18;
+        tokens_.read_again += tokens_.place() - *value_at;
+        if (tokens_.read_again > kMostReadAgain)
+          return error_at(value->at, "the values of CASE value WHEN are too long",
+                          "write CASE WHEN value = …");
         tokens_.go_to(behind);
         const Position at = condition->at;
         HF_ASSIGN_OR_RETURN(condition,

@@ -18,6 +18,8 @@ class TokenReader {
 
   // How deep the rule that reads is nested in others.
   std::uint32_t depth = 0;
+  // Tokens that were read more than once.
+  std::size_t read_again = 0;
 
   const Token& peek(std::size_t ahead = 0) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];

@@ -146,6 +146,12 @@ std::optional<Value> value_of(std::string_view text, const Type& type) {
   }
 }
 
+void append_exact_bytes(const Value& value, const Type& type, std::string& bytes) {
+  if (value.null || !type.is_real()) return append_bytes(value, type, bytes);
+  bytes += '\1';
+  bytes.append(reinterpret_cast<const char*>(&value.real), sizeof value.real);
+}
+
 void append_bytes(const Value& value, const Type& type, std::string& bytes) {
   bytes += value.null ? '\0' : '\1';
   if (value.null) return;

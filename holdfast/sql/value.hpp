@@ -58,9 +58,11 @@ std::string text_of(const Value& value, const Type& type);
 // is none of the type. Decimals are rounded to the scale.
 std::optional<Value> value_of(std::string_view text, const Type& type);
 
-// The value as bytes, appended, and back: for keys and state. Equal values of a type have equal
-// bytes. False: the bytes are none.
+// The value as bytes, appended, and back: for keys. Equal values of a type have equal bytes. False:
+// the bytes are none.
 void append_bytes(const Value& value, const Type& type, std::string& bytes);
+// The same for state: what is read back is the value as it was, -0.0 too.
+void append_exact_bytes(const Value& value, const Type& type, std::string& bytes);
 bool take_bytes(std::string_view& bytes, const Type& type, Value& value);
 
 // The first `count` characters (code points), and how many there are.

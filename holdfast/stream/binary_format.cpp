@@ -183,6 +183,7 @@ Result<ReadFormat> read_raw_format(const sql::Table& table, const FormatScope& s
   const auto column = scope.columns.front();
   if (table.columns[column].type.kind == sql::Kind::kString) {
     format.reader = std::make_unique<TextReader>(table, column);
+    format.framing = Framing::kPlainLines;
     return format;
   }
   format.reader = std::make_unique<FixedReader>(table, scope, big);

@@ -42,7 +42,7 @@ std::string_view CsvFields::split(std::string_view record) {
 void append_csv_field(std::string_view text, const CsvOptions& options, std::string& line) {
   const char special[] = {'"', '\n', '\r', options.delimiter};
   if (text.find_first_of(std::string_view(special, sizeof special)) == std::string_view::npos &&
-      text != options.null_literal) {
+      text != options.null_literal && !text.starts_with(kByteOrderMark)) {
     line += text;
     return;
   }

@@ -12,11 +12,16 @@ Result<CsvOptions> csv_options(const std::string& prefix, TableOptions& options)
   CsvOptions csv;
   if (const auto delimiter = options.text(prefix + "csv.field-delimiter")) {
     const bool tab = *delimiter == "\\t";
-    if (!tab && (delimiter->size() != 1 || *delimiter == "\"" || *delimiter == "\n"))
+    if (!tab &&
+        (delimiter->size() != 1 || *delimiter == "\"" || *delimiter == "\n" || *delimiter == "\r"))
       return options.wrong(prefix + "csv.field-delimiter", "one character");
     csv.delimiter = tab ? '\t' : delimiter->front();
   }
   if (const auto literal = options.text(prefix + "csv.null-literal")) csv.null_literal = *literal;
+  const std::string signs = {'"', '\n', '\r', csv.delimiter};
+  if (csv.null_literal.find_first_of(signs) != std::string::npos)
+    return options.wrong(prefix + "csv.null-literal",
+                         "a text without quotes, line ends and the delimiter");
   return csv;
 }
 
@@ -86,6 +91,7 @@ Result<ReadFormat> read_csv_format(const sql::Table& table, const FormatScope& s
   HF_ASSIGN_OR_RETURN(auto csv, csv_options(scope.prefix, options));
   ReadFormat format;
   format.framing = Framing::kQuoted;
+  format.delimiter = csv.delimiter;
   HF_ASSIGN_OR_RETURN(format.header, options.flag(scope.prefix + "csv.header", false));
   HF_ASSIGN_OR_RETURN(format.ignore_errors,
                       options.flag(scope.prefix + "csv.ignore-parse-errors", false));

@@ -174,6 +174,23 @@ class FileSource final : public Source {
   Misread misread_;
 };
 
+// The file of malformed records is none of those that are read: it would grow without end.
+Status check_apart(const std::string& path, TableOptions& options) {
+  constexpr const char* kKey = "malformed-records.path";
+  const auto rejected = options.text(kKey);
+  if (!rejected) return {};
+  std::error_code code;
+  bool read = fs::equivalent(path, *rejected, code) && !code;
+  if (fs::is_directory(path, code)) {
+    const auto below =
+        fs::weakly_canonical(*rejected, code).lexically_relative(fs::weakly_canonical(path, code));
+    read = !below.empty() && std::none_of(below.begin(), below.end(), [](const fs::path& part) {
+      return part.string().starts_with('.') || part.string().starts_with('_');
+    });
+  }
+  return read ? options.wrong(kKey, "a file that is not read itself") : Status();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Source>> open_file_source(const sql::Table& table, TableOptions& options) {
@@ -185,6 +202,7 @@ Result<std::unique_ptr<Source>> open_file_source(const sql::Table& table, TableO
   HF_ASSIGN_OR_RETURN(auto format,
                       read_format_of(table, all_physical(table, Carrier::kFile), options));
   const auto name = options.text("format").value_or("");
+  HF_RETURN_IF_ERROR(check_apart(*path, options));
   HF_ASSIGN_OR_RETURN(auto malformed, Malformed::of(table, options, format.ignore_errors,
                                                     name + ".ignore-parse-errors"));
   std::error_code code;

@@ -8,10 +8,12 @@
 
 namespace holdfast::stream {
 
-RecordReader::RecordReader(std::unique_ptr<Input> input, Framing framing, std::size_t record_bytes)
+RecordReader::RecordReader(std::unique_ptr<Input> input, Framing framing, std::size_t record_bytes,
+                           char delimiter)
     : input_(std::move(input)),
       framing_(framing),
       record_bytes_(record_bytes),
+      delimiter_(delimiter),
       buffer_(std::max<std::size_t>(256 * KiB, record_bytes)) {}
 
 Status RecordReader::seek(std::uint64_t offset, std::uint64_t records) {
@@ -19,6 +21,7 @@ Status RecordReader::seek(std::uint64_t offset, std::uint64_t records) {
   offset_ = offset;
   records_ = records;
   begin_ = end_ = seen_ = 0;
+  closed_ = kNone;
   in_quotes_ = skipping_ = no_more_ = false;
   return {};
 }
@@ -26,6 +29,12 @@ Status RecordReader::seek(std::uint64_t offset, std::uint64_t records) {
 Error RecordReader::broken(std::string_view what) const {
   return Error{Errc::kCorrupt,
                name() + ", record " + std::to_string(records_) + ": " + std::string(what)};
+}
+
+std::string RecordReader::reason_of(const Error& error) const {
+  if (!error.detail.starts_with(name() + ", record ")) return error.detail;
+  const auto colon = error.detail.find(": ", name().size());
+  return colon == std::string::npos ? error.detail : error.detail.substr(colon + 2);
 }
 
 Result<bool> RecordReader::fill() {
@@ -48,6 +57,17 @@ Result<bool> RecordReader::fill() {
   return *got > 0;
 }
 
+// Whether a field begins with this quote. Two in a field with quotes are one of its text: the first
+// closes it and the second opens it again. A quote within a field without quotes is neither: else
+// one of them would make a single record of all that follows.
+bool RecordReader::opens(const char* quote) const {
+  const char* const begin = buffer_.data() + begin_;
+  if (quote == begin || quote[-1] == delimiter_) return true;
+  const auto at = static_cast<std::size_t>(quote - begin);
+  return (closed_ != kNone && closed_ + 1 == at) ||
+         (offset_ == 0 && std::string_view(begin, at) == kByteOrderMark);
+}
+
 std::size_t RecordReader::find_line_end() {
   const char* const begin = buffer_.data() + begin_;
   const char* const end = buffer_.data() + end_;
@@ -60,11 +80,12 @@ std::size_t RecordReader::find_line_end() {
                               ? static_cast<const char*>(std::memchr(at, '"', line_end - at))
                               : nullptr;
       if (quote == nullptr && lf != nullptr) return static_cast<std::size_t>(lf - begin);
-      in_quotes_ = quote != nullptr;
+      in_quotes_ = quote != nullptr && opens(quote);
       at = quote == nullptr ? end : quote + 1;
     } else {
       const auto* quote = static_cast<const char*>(std::memchr(at, '"', end - at));
       in_quotes_ = quote == nullptr;
+      if (quote != nullptr) closed_ = static_cast<std::size_t>(quote - begin);
       at = quote == nullptr ? end : quote + 1;
     }
   }
@@ -77,6 +98,17 @@ void RecordReader::take(std::size_t bytes) {
   offset_ += bytes;
   seen_ = 0;
   in_quotes_ = false;
+  closed_ = kNone;
+}
+
+// The next `size` bytes without what is no part of the line: CR, and the mark of the first one.
+std::string_view RecordReader::line_of(std::size_t size) const {
+  std::string_view line(buffer_.data() + begin_, size);
+  if (framing_ == Framing::kFixed) return line;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (framing_ == Framing::kPlainLines) return line;
+  if (offset_ == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  return line;
 }
 
 // False: the end of the record has not come yet.
@@ -105,8 +137,7 @@ Result<bool> RecordReader::next(std::string_view& record) {
       size = record_bytes_;
     const std::size_t line_end = framing_ == Framing::kFixed ? 0 : 1;
     if (size != kNone) {
-      record = std::string_view(buffer_.data() + begin_, size);
-      if (line_end == 1 && record.ends_with('\r')) record.remove_suffix(1);
+      record = line_of(size);
       take(size + line_end);
       ++records_;
       return size <= kMaxRecordBytes ? Result<bool>(true) : too_long();
@@ -120,13 +151,10 @@ Result<bool> RecordReader::next(std::string_view& record) {
     if (more) continue;
     if (!no_more_ || begin_ == end_) return false;
     // The last record, without a LF.
-    const bool open_quote = in_quotes_;
-    record = std::string_view(buffer_.data() + begin_, bytes);
-    if (line_end == 1 && record.ends_with('\r')) record.remove_suffix(1);
+    record = line_of(bytes);
     take(bytes);
     ++records_;
     if (bytes > kMaxRecordBytes) return too_long();
-    if (open_quote) return broken("a quote has no partner");
     if (framing_ == Framing::kFixed)
       return broken("the input ends within it, behind " + std::to_string(bytes) + " of " +
                     std::to_string(record_bytes_) + " bytes");

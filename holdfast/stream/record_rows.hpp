@@ -17,7 +17,8 @@ class RecordRows final : public FileRows {
  public:
   // `format` outlives it.
   RecordRows(std::unique_ptr<Input> input, const ReadFormat& format)
-      : reader_(std::move(input), format.framing, format.record_bytes), format_(format) {}
+      : reader_(std::move(input), format.framing, format.record_bytes, format.delimiter),
+        format_(format) {}
 
   Result<bool> next(sql::Row& row, Misread& misread) override {
     for (;;) {
@@ -28,7 +29,7 @@ class RecordRows final : public FileRows {
       if (!got && got.code() != Errc::kCorrupt) return got.error();
       if (!got) {
         misread.bytes = {};
-        misread.wrong = reason_of(got.error());
+        misread.wrong = reader_.reason_of(got.error());
         return true;
       }
       if (!*got) return false;
@@ -47,13 +48,6 @@ class RecordRows final : public FileRows {
   }
 
  private:
-  // The reader's own message begins with the place, which the source has in its own words.
-  std::string reason_of(const Error& error) const {
-    if (!error.detail.starts_with(reader_.name() + ", record ")) return error.detail;
-    const auto colon = error.detail.find(": ", reader_.name().size());
-    return colon == std::string::npos ? error.detail : error.detail.substr(colon + 2);
-  }
-
   RecordReader reader_;
   const ReadFormat& format_;
 };

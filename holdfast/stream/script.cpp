@@ -186,10 +186,15 @@ Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) 
   // Rows of several threads: one at a time.
   std::mutex mutex;
   ScriptOptions ordered = options;
-  ordered.output = [&](std::string_view text) {
-    const std::scoped_lock lock(mutex);
-    options.output(text);
-  };
+  ordered.output = Output(
+      [&](std::string_view text) {
+        const std::scoped_lock lock(mutex);
+        return options.output(text);
+      },
+      [&] {
+        const std::scoped_lock lock(mutex);
+        return options.output.flush();
+      });
   const bool alone = !side_by_side_ && options.members_directory.empty();
   const auto& chosen = alone ? options : ordered;
   if (side_by_side_) return run_side_by_side(chosen, stop);

@@ -8,11 +8,14 @@
 // Errors   kIo, kNoSpace, kAlreadyExists, kInvalidOption (options of the table).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -45,7 +48,32 @@ class Sink {
   virtual bool transactional() const { return false; }
 };
 
-using Output = std::function<void(std::string_view)>;
+// Where the rows of a plain SELECT and of `print` go. They may be buffered until flush(), which
+// comes before each checkpoint: one that does not say so is out. An error ends the query without a
+// checkpoint, so that a run that goes on shows these rows once more.
+class Output {
+ public:
+  Output() = default;
+  // `write` returns a Status or nothing.
+  template <class Write>
+    requires std::invocable<Write&, std::string_view>
+  Output(Write write, std::function<Status()> flush = {}) : flush_(std::move(flush)) {
+    if constexpr (std::is_void_v<std::invoke_result_t<Write&, std::string_view>>) {
+      write_ = [write = std::move(write)](std::string_view text) mutable {
+        write(text);
+        return Status();
+      };
+    } else {
+      write_ = std::move(write);
+    }
+  }
+  Status operator()(std::string_view text) const { return write_(text); }
+  Status flush() const { return flush_ ? flush_() : Status(); }
+
+ private:
+  std::function<Status(std::string_view)> write_;
+  std::function<Status()> flush_;
+};
 enum class OutputFormat : std::uint8_t { kCsv, kTable, kJson };
 
 // By the option 'connector' of `table`; null: the rows go to `output` in this format, CSV with one

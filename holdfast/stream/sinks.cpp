@@ -54,43 +54,48 @@ class FileSink final : public Sink {
 // To a stream: rows are shown when they are written.
 class StreamSink : public Sink {
  public:
+  explicit StreamSink(const Output& output) : output_(output) {}
+
   Status begin(std::uint64_t epoch, std::string_view) override {
-    if (epoch == 0) show_head();  // A resumed run has shown it.
-    return {};
+    return epoch == 0 ? show_head() : Status();  // A resumed run has shown it.
   }
-  Status prepare(std::uint64_t) override { return {}; }
+  // A checkpoint covers these rows: they must not be in a buffer any more.
+  Status prepare(std::uint64_t) override { return output_.flush(); }
   Status commit(std::uint64_t) override { return {}; }
 
+ protected:
+  Status show(const std::string& text) const { return output_(text); }
+
  private:
-  virtual void show_head() {}
+  virtual Status show_head() { return {}; }
+
+  const Output& output_;
 };
 
 class OutputSink final : public StreamSink {
  public:
   OutputSink(const ColumnList& columns, const Output& output, std::unique_ptr<RowWriter> writer,
              bool header)
-      : columns_(columns), output_(output), writer_(std::move(writer)), header_(header) {}
+      : StreamSink(output), columns_(columns), writer_(std::move(writer)), header_(header) {}
 
   Status write(const sql::Row& row) override {
     std::string line;
     HF_RETURN_IF_ERROR(writer_->append(row, line));
-    output_(line + '\n');
-    return {};
+    return show(line + '\n');
   }
 
  private:
-  void show_head() override {
-    if (!header_) return;
+  Status show_head() override {
+    if (!header_) return {};
     std::string line;
     for (const auto& column : columns_) {
       if (!line.empty()) line += ',';
       append_csv_field(column.name, {}, line);
     }
-    output_(line + '\n');
+    return show(line + '\n');
   }
 
   const ColumnList& columns_;
-  const Output& output_;
   std::unique_ptr<RowWriter> writer_;
   bool header_;
 };
@@ -99,7 +104,8 @@ class OutputSink final : public StreamSink {
 // types: a longer text moves what stands behind it.
 class TableSink final : public StreamSink {
  public:
-  TableSink(const ColumnList& columns, const Output& output) : columns_(columns), output_(output) {
+  TableSink(const ColumnList& columns, const Output& output)
+      : StreamSink(output), columns_(columns) {
     for (const auto& column : columns)
       widths_.push_back(std::max(display_width(escape(column.name)), width_of(column.type)));
   }
@@ -110,8 +116,7 @@ class TableSink final : public StreamSink {
       auto text = row[i].null ? "NULL" : escape(sql::text_of(row[i], columns_[i].type), 1 << 20);
       append(i, std::move(text), columns_[i].type.is_numeric(), line);
     }
-    output_(line + '\n');
-    return {};
+    return show(line + '\n');
   }
 
  private:
@@ -136,17 +141,16 @@ class TableSink final : public StreamSink {
     else
       line += pad_right(std::move(text), widths_[column]);
   }
-  void show_head() override {
+  Status show_head() override {
     std::string names, rule;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       append(i, escape(columns_[i].name), columns_[i].type.is_numeric(), names);
       rule += (i == 0 ? "" : "  ") + std::string(widths_[i], '-');
     }
-    output_(names + '\n' + rule + '\n');
+    return show(names + '\n' + rule + '\n');
   }
 
   const ColumnList& columns_;
-  const Output& output_;
   std::vector<std::size_t> widths_;
 };
 
@@ -154,7 +158,7 @@ class TableSink final : public StreamSink {
 class PrintSink final : public StreamSink {
  public:
   PrintSink(const ColumnList& columns, const Output& output, std::string name)
-      : columns_(columns), output_(output), name_(std::move(name)) {}
+      : StreamSink(output), columns_(columns), name_(std::move(name)) {}
 
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
   bool takes_changes() const override { return true; }
@@ -166,13 +170,11 @@ class PrintSink final : public StreamSink {
       line += i == 0 ? "" : ", ";
       line += row[i].null ? "NULL" : escape(sql::text_of(row[i], columns_[i].type), 1 << 20);
     }
-    output_(line + "]\n");
-    return {};
+    return show(line + "]\n");
   }
 
  private:
   const ColumnList& columns_;
-  const Output& output_;
   std::string name_;
 };
 

@@ -13,16 +13,19 @@ namespace {
 class SocketSource final : public Source {
  public:
   SocketSource(std::unique_ptr<Input> input, ReadFormat format, Malformed malformed)
-      : reader_(std::move(input), format.framing, format.record_bytes),
+      : reader_(std::move(input), format.framing, format.record_bytes, format.delimiter),
         format_(std::move(format)),
         malformed_(std::move(malformed)) {}
 
   Result<bool> next(sql::Row& row) override {
     for (;;) {
       std::string_view record;
-      HF_ASSIGN_OR_RETURN(const bool got, reader_.next(record));
-      if (!got) return false;
-      const bool made = format_.reader->read(record, row, wrong_);
+      const auto got = reader_.next(record);
+      if (!got && got.code() != Errc::kCorrupt) return got.error();
+      if (got && !*got) return false;
+      if (!got) record = {};
+      wrong_ = got ? "" : reader_.reason_of(got.error());
+      const bool made = got && format_.reader->read(record, row, wrong_);
       if (wrong_.empty()) return true;
       HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take(place(), wrong_, record, made));
       if (counts) return true;

@@ -50,8 +50,14 @@ class TableOptions {
         return sql::error_at(option.at, "'" + std::string(key) + "' = '" + escape(option.value) +
                                             "', " + std::string(wanted) + " is wanted");
     }
-    return sql::error_at(table_.at, "table " + escape(table_.name) + ": the option '" +
-                                        std::string(key) + "' is missing");
+    std::vector<std::string_view> given;
+    for (const auto& option : table_.options)
+      given.push_back(option.key);
+    const auto misspelt = closest(key, given);
+    return sql::error_at(
+        table_.at,
+        "table " + escape(table_.name) + ": the option '" + std::string(key) + "' is missing",
+        misspelt.empty() ? "" : "is it '" + escape(misspelt) + "'?");
   }
   // What a value leads to, with the option's line and column.
   Error about(std::string_view key, const Error& error) const {

@@ -180,5 +180,38 @@ TEST(Expression, StringsAndTimes) {
          {"ts > '2023-11-14'", "BOOLEAN true"}});
 }
 
+TEST(Expression, ConcatenationIsBoundedAsOtherMadeTextsAre) {
+  EXPECT_NE(answer("REPEAT('a', 16777216) || 'b'").find("longer than 16 MiB"), std::string::npos);
+  EXPECT_EQ(answer("CHAR_LENGTH(REPEAT('a', 16777215) || 'b')"), "INT 16777216");
+}
+
+std::string nested(const std::string& before, const std::string& behind, int levels,
+                   std::string text = "i") {
+  for (int level = 0; level < levels; ++level)
+    text = before + text + behind;
+  return text;
+}
+
+// Each reads its operand twice: within one another they had 2 to the power of the levels parts.
+TEST(Expression, WhatReadsItsOperandTwiceDoesNotGrowWithoutBound) {
+  EXPECT_EQ(answer(nested("COALESCE(", ", 1)", 10)), "INT 7");
+  EXPECT_EQ(answer(nested("NULLIF(", ", 1)", 10)), "INT 7");
+  for (const auto& text : {nested("COALESCE(", ", 1)", 60), nested("NULLIF(", ", 1)", 60),
+                           nested("(", " IS NOT DISTINCT FROM b)", 40, "b"),
+                           nested("(", " BETWEEN b AND b)", 40, "b")})
+    EXPECT_NE(answer(text).find("read twice has more than"), std::string::npos) << answer(text);
+}
+
+TEST(Expression, ValueOfACaseMayBeAnyExpression) {
+  EXPECT_EQ(answer("CASE MOD(CAST(-(i + 1) AS BIGINT) * 2, 5) WHEN -1 THEN 'a' ELSE 'b' END"),
+            "STRING a");
+  EXPECT_EQ(answer("CASE CASE CASE i WHEN 7 THEN 1 END WHEN 1 THEN 2 END WHEN 2 THEN 3 END"),
+            "INT 3");
+  std::string deep = "i";
+  for (int level = 0; level < 60; ++level)
+    deep = "CASE " + deep + " WHEN 1 THEN 1 WHEN 2 THEN 2 END";
+  EXPECT_NE(answer(deep).find("too long"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace holdfast::sql

@@ -102,6 +102,11 @@ TEST(Parser, AStatementSetIsQueriesSideBySide) {
   }
 }
 
+TEST(Parser, AByteOrderMarkIsNoPartOfTheText) {
+  EXPECT_TRUE(parse("\xEF\xBB\xBFSELECT 1"));
+  EXPECT_FALSE(parse("SELECT \xEF\xBB\xBF 1"));
+}
+
 TEST(Parser, NoTextIsTooDeepOrTooLong) {
   const std::string deep(100'000, '(');
   EXPECT_NE(refusal("SELECT " + deep).find("nested deeper"), std::string::npos);

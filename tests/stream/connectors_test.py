@@ -84,6 +84,10 @@ def check_malformed(directory):
     aside = run('-e', files(path, 'i INT', malformed_records__path=kept) + 'SELECT i FROM t')
     assert aside.stdout == 'i\n1\n4\n5\n', aside.stdout
     assert kept.read_bytes() == '\n'.join(MALFORMED[1:-1]).encode() + b'\n{"i": "\xff"}\n'
+    # A file that is read and gets what cannot be read would grow without end.
+    for read, rejected in ((path, path), (directory, directory / 'rejected.json'), (directory, f'{directory}/../{directory.name}/r.json')):
+        refused = run('-e', files(read, 'i INT', malformed_records__path=rejected) + 'SELECT i FROM t', code=2)
+        assert 'a file that is not read itself is wanted' in refused.stderr, refused.stderr
     both = run('-e', files(path, 'i INT', json__ignore_parse_errors='true', json__fail_on_missing_field='true')
                + 'SELECT i FROM t', code=2)
     assert 'json.fail-on-missing-field' in both.stderr

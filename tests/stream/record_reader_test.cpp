@@ -61,6 +61,31 @@ TEST(RecordReader, PiecesOfAnyLengthMakeTheSameRecords) {
   }
 }
 
+TEST(RecordReader, AQuoteWithinAFieldTakesNoLinesAway) {
+  for (const std::size_t piece : {1, 2, 3, 100}) {
+    RecordReader reader(
+        std::make_unique<Pieces>("1,5\" pipe\n2;\"a\"\"\n\";x\n3\"\"\n\"o\npen", piece),
+        Framing::kQuoted, 0, ';');
+    EXPECT_EQ(all_of(reader), "[1,5\" pipe][2;\"a\"\"\n\";x][3\"\"][\"o\npen]") << piece;
+  }
+}
+
+TEST(RecordReader, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  for (const std::size_t piece : {1, 2, 3, 100}) {
+    const std::string bytes =
+        std::string(kByteOrderMark) + "\"a\nb\"\n" + std::string(kByteOrderMark);
+    RecordReader quoted(std::make_unique<Pieces>(bytes, piece), Framing::kQuoted);
+    EXPECT_EQ(all_of(quoted), "[\"a\nb\"][" + std::string(kByteOrderMark) + "]") << piece;
+    EXPECT_EQ(quoted.offset(), bytes.size());
+    RecordReader plain(std::make_unique<Pieces>(std::string(kByteOrderMark), piece),
+                       Framing::kPlainLines);
+    EXPECT_EQ(all_of(plain), "[" + std::string(kByteOrderMark) + "]");
+    RecordReader fixed(std::make_unique<Pieces>(std::string(kByteOrderMark), piece),
+                       Framing::kFixed, 3);
+    EXPECT_EQ(all_of(fixed), "[" + std::string(kByteOrderMark) + "]");
+  }
+}
+
 TEST(RecordReader, ARecordThatIsTooLongIsSteppedOver) {
   const std::string long_one(RecordReader::kMaxRecordBytes + 300'000, 'x');
   RecordReader reader(std::make_unique<Pieces>("a\n" + long_one + "\nb\n" + long_one, 1 << 20),

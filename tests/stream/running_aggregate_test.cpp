@@ -10,6 +10,8 @@
 #include <holdfast/base/random.hpp>
 #include <holdfast/sql/aggregate.hpp>
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
+#include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/graph/operator.hpp>
 #include <holdfast/stream/graph/running_aggregate.hpp>
 
 #include "no_host.hpp"
@@ -244,6 +246,35 @@ TEST(RunningAggregate, AResultIsNotMadeOfAllValues) {
     wrong += highest.result(run).value != i;
   }
   EXPECT_EQ(wrong, 0);
+}
+
+// -0.0 is 0.0 as a key. As a result it stays what it was, whether the run was ended meanwhile or
+// not.
+TEST(RunningAggregate, StateKeepsTheSignOfZero) {
+  const auto aggregate = aggregate_of(AggregateKind::kMax, false, sql::kDoubleType);
+  sql::Accumulator gathered;
+  query::Extreme<double, true> extreme;
+  gathered.add(aggregate, Value::of_real(-0.0));
+  extreme.add(query::some(-0.0));
+  std::string bytes, of_compiled;
+  gathered.append_bytes(aggregate, bytes);
+  extreme.append(of_compiled);
+  EXPECT_EQ(bytes, of_compiled);
+  std::string_view rest = bytes;
+  sql::Accumulator again;
+  ASSERT_TRUE(again.take_bytes(aggregate, rest));
+  EXPECT_EQ(sql::text_of(again.result(aggregate).value(), sql::kDoubleType), "-0.0");
+
+  const std::vector<sql::Column> columns = {{.name = "x", .type = sql::kDoubleType}};
+  const sql::Row row = {Value::of_real(-0.0)};
+  std::string of_row, of_compiled_row;
+  graph::RowCodec{&columns}.encode(row, of_row);
+  query::RowOf<double>(query::some(-0.0)).append_exactly(of_compiled_row);
+  EXPECT_EQ(of_row, of_compiled_row);
+  rest = of_row;
+  sql::Row read;
+  ASSERT_TRUE(graph::RowCodec{&columns}.decode(rest, read));
+  EXPECT_EQ(sql::text_of(read[0], sql::kDoubleType), "-0.0");
 }
 
 // Bytes that are none.

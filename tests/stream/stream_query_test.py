@@ -4,8 +4,9 @@
 
   1. Windowed queries over events that come out of order, rows exactly on the watermark among them, against a dull
      evaluation that knows nothing of slices: every window is a list of rows.
-  2. Runs that are killed at any moment and run again: the parts together are the output of the undisturbed run.
-  3. What is refused, and that nothing in an SQL text or a CSV file ends the process by a signal.
+  2. Rows on standard output: a checkpoint covers none that is not out.
+  3. Runs that are killed at any moment and run again: the parts together are the output of the undisturbed run.
+  4. What is refused, and that nothing in an SQL text or a CSV file ends the process by a signal.
 """
 import collections
 import datetime
@@ -210,7 +211,7 @@ def check_refusals(directory):
     done = run(['-e', lenient + 'SELECT v FROM events'])
     assert done.stdout == 'v\n1\n\\N\n2\n' and '3 malformed rows' in done.stderr, (done.stdout, done.stderr)
     for text, words in (("SELECT 1 FROM nowhere", 'line 1, column 15: there is no table nowhere'),
-                        (table(bad).replace("'format'", "'fromat'") + 'SELECT v FROM events', "option 'format' is missing"),
+                        (table(bad).replace("'format'", "'fromat'") + 'SELECT v FROM events', "option 'format' is missing; is it 'fromat'?"),
                         (table(bad).replace("'csv')", "'csv', 'csv.null-litteral' = '')") + 'SELECT v FROM events',
                          "did you mean 'csv.null-literal'?"),
                         (table(bad) + f"CREATE TABLE o (k STRING, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '{directory}/o', "
@@ -227,12 +228,53 @@ def check_refusals(directory):
         assert done.returncode in (0, 2), (text, done.returncode)
 
 
+def numbers(count='', rate=2000):
+    rows = f"'number-of-rows' = '{count}', 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '{count}', " if count else ''
+    return f"CREATE TABLE g (n BIGINT) WITH ('connector' = 'datagen', {rows}'rows-per-second' = '{rate}');\nSELECT n FROM g"
+
+
+def check_output(directory):
+    """What a checkpoint covers is on standard output, whoever is killed and whatever cannot be written."""
+    rand, count, shown, kills = random.Random(5), 1500, '', 0
+    where = ['--checkpoint', '5ms', '--checkpoint-dir', str(directory / 'of_output')]
+    while True:
+        with open(directory / 'shown', 'w+') as out:
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '-e', numbers(count), *where], stdout=out, stderr=subprocess.PIPE)
+            try:
+                process.communicate(timeout=rand.uniform(0.1, 0.4) if kills < KILLS else 120)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                kills += 1
+            out.seek(0)
+            shown += out.read()
+        if process.returncode == 0:
+            break
+    assert {int(word) for word in shown.split() if word.isdigit()} == set(range(1, count + 1)), 'rows are missing'
+
+    # A disk that is full: the run ends, nothing counts as shown, and the next one shows it.
+    full = ['--checkpoint', '5ms', '--checkpoint-dir', str(directory / 'full')]
+    with open('/dev/full', 'w') as out:
+        done = subprocess.run([HOLDFAST, 'stream', 'run', '-e', numbers(count, 100_000), *full], stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and 'standard output: No space left' in done.stderr, done.stderr
+    again = run(['-e', numbers(count, 100_000), *full])
+    assert len(again.stdout.split()) >= count, len(again.stdout.split())
+
+    # A reader that goes away ends a query that would go on without end.
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '-e', numbers()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == 'n\n'
+    process.stdout.close()
+    message = process.stderr.read()
+    assert process.wait(timeout=60) == 0 and 'nobody reads standard output' in message, message
+
+
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_stream_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
     try:
         check_windows(directory)
         check_older_form(directory)
         check_refusals(directory)
+        check_output(directory)
         for state in killing.stores(HOLDFAST):
             print(f'{state}: {check_kills(directory, state)} kills')
     finally:

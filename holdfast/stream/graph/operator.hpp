@@ -149,7 +149,7 @@ struct RowCodec {
   const std::vector<sql::Column>* columns;
   void encode(const sql::Row& row, std::string& bytes) const {
     for (std::size_t i = 0; i < columns->size(); ++i)
-      sql::append_bytes(row[i], (*columns)[i].type, bytes);
+      sql::append_exact_bytes(row[i], (*columns)[i].type, bytes);
   }
   bool decode(std::string_view& bytes, sql::Row& row) const {
     return take_row(bytes, *columns, row);

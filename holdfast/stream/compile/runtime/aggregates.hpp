@@ -246,7 +246,7 @@ class Extreme {
   }
   void append(std::string& bytes) const {
     append_raw(count_, bytes);
-    append_value(get(), bytes);
+    append_exact_value(get(), bytes);
   }
   bool take(Text& bytes) {
     Maybe<T> value;

@@ -28,19 +28,25 @@ inline double canonical(double value) {
   return value != value ? __builtin_nan("") : value == 0 ? 0.0 : value;
 }
 
-// A byte that says whether it is there, then the value.
+// A byte that says whether it is there, then the value as it is: for state.
 template <class T>
-void append_value(const Maybe<T>& value, std::string& bytes) {
+void append_exact_value(const Maybe<T>& value, std::string& bytes) {
   bytes += value.known ? '\1' : '\0';
   if (!value.known) return;
   if constexpr (std::is_same_v<T, Text>) {
     append_raw(static_cast<std::uint32_t>(value.value.size), bytes);
     bytes.append(value.value.data, value.value.size);
-  } else if constexpr (std::is_same_v<T, double>) {
-    append_raw(canonical(value.value), bytes);
   } else {
     append_raw(value.value, bytes);
   }
+}
+// The same for keys.
+template <class T>
+void append_value(const Maybe<T>& value, std::string& bytes) {
+  if constexpr (std::is_same_v<T, double>)
+    append_exact_value(Maybe<double>{canonical(value.value), value.known}, bytes);
+  else
+    append_exact_value(value, bytes);
 }
 
 // A text points into `bytes`.

@@ -68,8 +68,11 @@ class RowOf {
     return std::get<kNumber>(values_);
   }
   const auto& all() const { return values_; }
-  void append(std::string& bytes) const {
+  void append(std::string& bytes) const {  // As a part of a key.
     std::apply([&](const auto&... value) { (append_value(value, bytes), ...); }, values_);
+  }
+  void append_exactly(std::string& bytes) const {  // As state.
+    std::apply([&](const auto&... value) { (append_exact_value(value, bytes), ...); }, values_);
   }
   // Its texts point into `bytes`, which is what is left. False: they are no such row.
   bool take(Text& bytes) {

@@ -198,7 +198,7 @@ class RunningRank {
     for (auto& ranked : entry.value) {
       if (stored_.keeps() && !ranked.mark.changed) continue;
       if (!stored_.put(ranked.mark, key_of(entry.key, ranked.number),
-                       [&](std::string& bytes) { ranked.row().append(bytes); }))
+                       [&](std::string& bytes) { ranked.row().append_exactly(bytes); }))
         return false;
     }
     return true;
@@ -269,7 +269,7 @@ class WindowRank {
         for (auto& ranked : rows) {
           if (stored_.keeps() && !ranked.mark.changed) continue;
           if (!stored_.put(ranked.mark, key_of(end, partition, ranked.number),
-                           [&](std::string& bytes) { ranked.row().append(bytes); }))
+                           [&](std::string& bytes) { ranked.row().append_exactly(bytes); }))
             return false;
         }
       }

@@ -176,7 +176,7 @@ class RegularJoin : JoinRules<Definition> {
           stored.put(item->mark, key_of(entry.key, item->row), [&](std::string& bytes) {
             append_ordered(item->count, bytes);
             append_ordered(item->partners, bytes);
-            item->row.append(bytes);
+            item->row.append_exactly(bytes);
           });
       if (!put) return false;
     }

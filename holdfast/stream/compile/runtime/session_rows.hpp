@@ -220,7 +220,7 @@ class SessionRows {
       for (auto* const item : session.rows) {
         if (stored_.keeps() && !item->mark.changed) continue;
         const bool put = stored_.put(item->mark, key_of(entry.key, *item),
-                                     [&](std::string& bytes) { item->row.append(bytes); });
+                                     [&](std::string& bytes) { item->row.append_exactly(bytes); });
         if (!put) return false;
       }
     }

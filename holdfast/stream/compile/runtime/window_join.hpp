@@ -301,7 +301,7 @@ class WindowJoin : JoinRules<Definition> {
       const bool put = window.template for_each<kSide>([&, end = end](const Key& key, auto& item) {
         if (stored.keeps() && !item.mark.changed) return true;
         return stored.put(item.mark, key_of(end, key, item.number),
-                          [&](std::string& bytes) { item.row.append(bytes); });
+                          [&](std::string& bytes) { item.row.append_exactly(bytes); });
       });
       if (!put) return false;
     }
