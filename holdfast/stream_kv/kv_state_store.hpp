@@ -33,7 +33,8 @@
 //            without bytes, which takes a key away, is removed behind the checkpoint after that: it
 //            must not go before what it hides.
 // Costs      On byte and line media a fence per block, or per kGroup small blocks; one for 'm', and
-//            one per group of erased keys. On plain files a sync more before 'm', and one behind it.
+//            one per group of erased keys. On plain files a sync more before 'm', and one behind
+//            it.
 // Threads    One at a time. The store is its own until it goes.
 #pragma once
 
