@@ -20,7 +20,7 @@ class Verification {
  private:
   void check_run(std::uint64_t head);
   void check_record(const SealedRun& run, const BlockMeta& meta, std::uint32_t i);
-  void check_index(const RecordView& record, Line line, std::uint64_t hash, const BlockMeta& meta,
+  bool check_index(const RecordView& record, Line line, std::uint64_t hash, const BlockMeta& meta,
                    const std::string& name);
   void defect(std::uint64_t offset, std::string what);
 
