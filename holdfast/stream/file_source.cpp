@@ -58,7 +58,8 @@ class FileSource final : public Source {
   }
 
   Result<bool> next(sql::Row& row) override {
-    for (;;) {
+    pauses_ = false;
+    for (int malformed = 0;;) {
       if (rows_ == nullptr) {
         HF_ASSIGN_OR_RETURN(const bool opened, open_next());
         if (!opened) return false;
@@ -72,9 +73,12 @@ class FileSource final : public Source {
       HF_ASSIGN_OR_RETURN(const bool counts,
                           malformed_.take(where(), misread_.wrong, misread_.bytes, misread_.made));
       if (counts) return true;
+      // A long stretch of them keeps neither a signal nor a checkpoint waiting.
+      pauses_ = ++malformed == kMalformedAtOnce;
+      if (pauses_) return false;
     }
   }
-  bool ended() const override { return monitor_interval_.count() == 0; }
+  bool ended() const override { return monitor_interval_.count() == 0 && !pauses_; }
 
   std::string position() const override {
     ByteWriter bytes;
@@ -161,6 +165,8 @@ class FileSource final : public Source {
     return true;
   }
 
+  static constexpr int kMalformedAtOnce = 4096;
+
   std::string path_;
   bool directory_;
   std::chrono::milliseconds monitor_interval_;  // 0: once.
@@ -171,6 +177,7 @@ class FileSource final : public Source {
   std::vector<std::string> waiting_;  // The next one last.
   std::set<std::string> finished_;    // Where files come later.
   Clock::time_point look_again_;
+  bool pauses_ = false;  // The last next() gave no row, but goes on.
   Misread misread_;
 };
 
