@@ -19,7 +19,7 @@
 //            first access to a segment checks and repairs it: tens of microseconds.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Damage     Superblock, directory, depth, split and segment words and the place of each key are
-//            checked: kCorrupt. Values carry no check.
+//            checked: kCorrupt. Values carry no check. A read-only opening does not check keys.
 // Keys       Any 64-bit number. The hash is seeded with the index's random id; that makes accidents
 //            unlikely and stops no enemy who can read the medium.
 // Implements Lu, Hao, Wang, Lo, "Dash: Scalable Hashing on Persistent Memory" (VLDB 2020), the

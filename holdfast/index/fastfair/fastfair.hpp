@@ -17,7 +17,8 @@
 // Recovery   open() reads two words and one path: some microseconds, whatever the size.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Damage     Superblock, root, heads of nodes and children are checked, and the order of keys:
-//            kCorrupt. Values carry no check, and keys none of their own.
+//            kCorrupt. Values carry no check, and keys none of their own. A read-only opening does
+//            not check the order of keys.
 // Implements Hwang, Kim, Won, Nam, "Endurable Transient Inconsistency in Byte-Addressable
 //            Persistent B+-Tree" (FAST 2018). Deviations, argued in docs/fastfair.md: of two equal
 //            neighbours keys are compared, not pointers, so that values are free; a node knows its

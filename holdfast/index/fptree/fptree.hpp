@@ -16,8 +16,9 @@
 // Recovery   open() reads one line of each leaf, in parallel, and sorts what it read: O(leaves).
 //            The first access to each leaf checks and repairs it.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
-// Damage     Superblock, the word of ever-used leaves and each leaf's head are checked, and each
-//            key by a byte: kCorrupt. Values carry no check.
+// Damage     Superblock, the word of ever-used leaves and each leaf's range and state are checked,
+//            and each key by a byte: kCorrupt. Values and the word of used slots carry no check. A
+//            read-only opening does not check keys.
 // Memory     std::bad_alloc if the system has none; nothing was changed.
 // Implements Oukid, Lasperas, Nica, Willhalm, Lehner, "FPTree: A Hybrid SCM-DRAM Persistent and
 //            Concurrent B-Tree for Storage Class Memory" (SIGMOD 2016). Deviations, argued in
