@@ -17,8 +17,7 @@
 // Recovery   open() reads two words and one path: some microseconds, whatever the size.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Damage     Superblock, root, heads of nodes and children are checked, and the order of keys:
-//            kCorrupt. Values carry no check, and keys none of their own. A read-only opening does
-//            not check the order of keys.
+//            kCorrupt. Values carry no check, and keys none of their own.
 // Implements Hwang, Kim, Won, Nam, "Endurable Transient Inconsistency in Byte-Addressable
 //            Persistent B+-Tree" (FAST 2018). Deviations, argued in docs/fastfair.md: of two equal
 //            neighbours keys are compared, not pointers, so that values are free; a node knows its
@@ -113,7 +112,7 @@ class FastFair {
   Result<Node> root() const;
   Result<Node> right_of(const Node& node, std::uint64_t key) const;
   Result<Node> child_of(const Node& node, std::uint32_t level, std::uint64_t key) const;
-  // What an opening left to the first access.
+  // What an opening left to the first access. Read-only it checks.
   Status visit(const Node& node) const;
   Status repair(const Node& node) const;
   // The node of `level` that was for the key at a time. Its siblings to the right may be by now.
