@@ -9,6 +9,9 @@
 #include <holdfast/blocks/interleave/fiber.hpp>
 #include <holdfast/memory/region.hpp>
 
+using holdfast::Errc;
+using holdfast::Error;
+using holdfast::Granularity;
 using holdfast::Persist;
 using holdfast::Region;
 using holdfast::RegionOptions;
@@ -42,6 +45,8 @@ Status run(const std::string& spec) {
   RegionOptions size;
   size.size_bytes = size.unit_bytes = 1 * holdfast::MiB;
   HF_ASSIGN_OR_RETURN(auto region, Region::open(spec, size));
+  if (region.granularity() == Granularity::kPage)  // A plain file cannot be stored to.
+    return Error{Errc::kUnsupported, "counters need a region of granularity line, byte or none"};
   Table table{reinterpret_cast<Counter*>(region.data()), region.size_bytes() / sizeof(Counter)};
 
   std::vector<std::uint64_t> numbers;

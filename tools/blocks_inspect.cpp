@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/blocks/log/log.hpp>
 #include <holdfast/blocks/page/page_store.hpp>
+#include <holdfast/index/dash/byte_dash.hpp>
+#include <holdfast/index/dash/dash.hpp>
+#include <holdfast/index/fastfair/fastfair.hpp>
+#include <holdfast/index/fptree/fptree.hpp>
 #include <holdfast/memory/superblock.hpp>
 
 #include "console.hpp"
@@ -41,6 +46,7 @@ struct Found {
   std::string kind;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> damage;
+  bool checked = false;  // As far as verify can.
 };
 
 Result<Region> open_region(const InspectRequest& request) {
@@ -90,6 +96,7 @@ void look_at(const blocks::Log& log, bool verify, Found& found) {
   });
   found.facts.emplace_back("records", fmt::format("{}, {}: read and checked", number(records),
                                                   human_bytes(static_cast<double>(bytes))));
+  found.checked = true;
 }
 
 void look_at(const blocks::PageStore& store, bool verify, Found& found) {
@@ -99,10 +106,56 @@ void look_at(const blocks::PageStore& store, bool verify, Found& found) {
   found.bytes = store.size_bytes();
   found.facts = {{"pages", fmt::format("{} of {} are used, {} each", number(used),
                                        number(store.pages()), format_bytes(store.page_bytes()))}};
-  if (verify)
-    found.facts.emplace_back("checked",
-                             "headers, freed words and micro logs; contents of pages "
-                             "carry no checksum");
+  if (!verify) return;
+  found.facts.emplace_back("checked",
+                           "headers, freed words and micro logs; contents of pages "
+                           "carry no checksum");
+  found.checked = true;
+}
+
+// visit() for each record: the first access to each part of an index checks it.
+template <class Index>
+Status visit_all(const Index& index, std::uint64_t& records) {
+  if constexpr (requires { index.scan(0, [](std::uint64_t, std::uint64_t) { return true; }); }) {
+    return index.scan(0, [&](std::uint64_t, std::uint64_t) { return ++records, true; });
+  } else {
+    return index.for_each([&](const auto&, const auto&) { ++records; });
+  }
+}
+
+void add_shape(const index::Dash& dash, Found& found) {
+  found.facts.emplace_back(
+      "segments", fmt::format("{} of {}", number(dash.segments()), number(dash.segments_max())));
+}
+void add_shape(const index::ByteDash& dash, Found& found) { add_shape(dash.dash(), found); }
+void add_shape(const index::FpTree& tree, Found& found) {
+  found.facts.emplace_back(
+      "leaves", fmt::format("{} of {}", number(tree.leaves()), number(tree.leaves_max())));
+}
+void add_shape(const index::FastFair& tree, Found& found) {
+  found.facts.emplace_back("nodes",
+                           fmt::format("{} of {}", number(tree.nodes()), number(tree.nodes_max())));
+}
+
+template <class Index>
+void look_at_index(Region& region, const blocks::Extent& extent, bool verify, Found& found) {
+  const auto index = Index::open(region, extent);
+  if (!index) {
+    found.damage.push_back(plain(index.error()));
+    return;
+  }
+  add_shape(**index, found);
+  if (!verify) return;
+  std::uint64_t records = 0;
+  if (const auto all = visit_all(**index, records); !all)
+    found.damage.push_back(plain(all.error()));
+  else
+    found.facts.emplace_back(
+        "records",
+        fmt::format("{}: each lies where its key belongs{}", number(records),
+                    std::is_same_v<Index, index::ByteDash> ? ", and is whole"
+                                                           : "; values carry no checksum"));
+  found.checked = true;
 }
 
 // What begins at `offset`; false if nothing of Holdfast's does.
@@ -125,8 +178,18 @@ bool look(Region& region, std::uint64_t offset, bool verify, Found& found) {
       look_at(**store, verify, found);
     else
       failed(store.error());
+  } else if (kind == "a Dash index") {
+    look_at_index<index::Dash>(region, extent, verify, found);
+  } else if (kind == "a Dash index of bytes") {
+    look_at_index<index::ByteDash>(region, extent, verify, found);
+  } else if (kind == "an FP-Tree") {
+    look_at_index<index::FpTree>(region, extent, verify, found);
+  } else if (kind == "a FAST+FAIR tree") {
+    look_at_index<index::FastFair>(region, extent, verify, found);
   } else if (kind == "a key-value store") {
     found.facts = {{"see", "holdfast kv SPEC stats, and verify"}};
+  } else if (verify) {
+    found.facts = {{"checked", "nothing: this verb does not know how"}};
   }
   return true;
 }
@@ -205,8 +268,7 @@ int inspect(const InspectRequest& request, bool verify) {
         row(name, value);
       for (const auto& damage : found.damage)
         row(ink(stdout, Ink::kBad, "damage"), visible(damage));
-      if (verify && found.damage.empty() && found.bytes != 0)
-        row("verdict", ink(stdout, Ink::kGood, "sound"));
+      if (found.checked && found.damage.empty()) row("verdict", ink(stdout, Ink::kGood, "sound"));
     }
   }
   if (all.empty()) return request.json ? kExitFailed : nothing_found(request);
@@ -265,13 +327,13 @@ CLI::App& add_verb(CLI::App& blocks, const char* name, const char* help, Inspect
 
 void add_blocks_inspection(CLI::App& blocks, int& exit_code) {
   const auto request = std::make_shared<InspectRequest>();
-  auto& inspect_verb =
-      add_verb(blocks, "inspect", "What lies in a region: logs, page stores, and where each begins",
-               *request);
+  auto& inspect_verb = add_verb(
+      blocks, "inspect", "What lies in a region: logs, page stores, indexes, and where each begins",
+      *request);
   inspect_verb.callback([request, &exit_code] { exit_code = inspect(*request, false); });
   auto& verify_verb =
       add_verb(blocks, "verify", "The same, and read all that carries a checksum", *request);
-  verify_verb.footer("Exit code 1 if anything is damaged; it names segment and offset.");
+  verify_verb.footer("Exit code 1 if anything is damaged; it names the place.");
   verify_verb.callback([request, &exit_code] { exit_code = inspect(*request, true); });
   auto& dump_verb =
       add_verb(blocks, "dump", "Print the records of a log: LSN, a tab, the record", *request);

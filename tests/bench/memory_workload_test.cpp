@@ -308,6 +308,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"WindowDoesNotDivide",
                 "b:\n  args: { exec_mode: chase, memory_range: 1M, chase_window: 3K }\n",
                 "w.yaml:2:61: chase_window: 3 KiB must be a power of two, at least 128\n"},
+        // They were accepted and did nothing.
+        Mistake{"WindowWithoutAChase",
+                "b:\n  args: { exec_mode: random, memory_range: 1M, chase_window: 4K }\n",
+                "w.yaml:2:62: chase_window: needs exec_mode: chase\n"},
+        Mistake{"RegionWithoutAccesses", "b:\n  args: { memory_range: 1M, dram_region: far }\n",
+                "w.yaml:2:42: dram_region: says nothing where no access goes to the second range; "
+                "dram_operation_ratio says how many do\n"},
+        Mistake{"PausesWithoutADelay", "b:\n  args: { memory_range: 1M, pause_frequency: 64 }\n",
+                "w.yaml:2:46: delay_every_operations: says nothing without a delay\n"},
         Mistake{"ChainWithoutComma", "b:\n  args: { custom_operations: r_64 w_64_cache }\n",
                 "w.yaml:2:30: custom_operations: operation 1, \"r_64 w_64_cache\", has a space "
                 "inside; operations are separated by commas\n"},

@@ -12,6 +12,7 @@ import unittest
 
 HOLDFAST = os.path.abspath(sys.argv[1])
 GOLDEN = pathlib.Path(sys.argv[2])
+INDEXES = GOLDEN.parents[1] / 'index' / 'golden'
 
 
 def image(name):
@@ -77,6 +78,32 @@ class Blocks(unittest.TestCase):
         self.assertEqual([line for line in kept if line not in whole], [])
         self.assertNotIn(whole[8], kept)
         self.assertGreaterEqual(len(kept), len(lsns) - 4)
+
+    def test_indexes_are_checked_too(self):
+        """verify said nothing of an index, with exit code 0 and `"ok": true`, whatever had become of it."""
+        for name, kind, shape in (('dash', 'a Dash index', 'segments'), ('byte_dash', 'a Dash index of bytes', 'segments'),
+                                  ('fptree', 'an FP-Tree', 'leaves'), ('fastfair', 'a FAST+FAIR tree', 'nodes')):
+            content, _ = image(INDEXES / f'{name}.v1.hex')
+            spec = self.region(content)
+            done = self.run_command('verify', spec)
+            self.assertIn(f'{kind} at offset 0', done.stdout)
+            self.assertIn('sound', done.stdout)
+            one = json.loads(self.run_command('verify', spec, '--json').stdout)['structures'][0]
+            self.assertIn('each lies where its key belongs', one['facts']['records'])
+            self.assertIn(' of ', one['facts'][shape])
+            self.assertEqual((self.place / 'region').read_bytes(), content, 'it was to be left as it is')
+            # The superblock, and what lies last: a segment's, a leaf's, a node's. Not every flip is noticed there.
+            content[24] ^= 1
+            self.assertIn('damage', self.run_command('verify', self.region(content), code=1).stdout)
+            content[24] ^= 1
+            noticed = 0
+            for at in (at for at in range(8192, len(content), 8) if any(content[at:at + 8])):
+                content[at] ^= 1
+                noticed += subprocess.run([HOLDFAST, 'blocks', 'verify', self.region(content)], capture_output=True).returncode == 1
+                content[at] ^= 1
+                if noticed > 2:
+                    break
+            self.assertGreater(noticed, 2, name)
 
     def test_all_structures_of_a_region_are_found(self):
         pages, _ = image('whole.v3.hex')

@@ -21,6 +21,7 @@ class Checks {
     check_range(KeyId::kDramMemoryRange, config_.dram_memory_range, config_.uses_dram());
     check_mode();
     check_partitions();
+    check_idle_keys();
     check_fences();
     if (config_.custom()) check_chain();
     if (config_.chase()) check_chase();
@@ -144,6 +145,19 @@ class Checks {
   }
 
   // A key that would be accepted and do nothing is a mistake.
+  void check_idle_keys() {
+    if (config_.chase_window_bytes > 0 && !config_.chase())
+      problem(KeyId::kChaseWindow, "needs exec_mode: chase");
+    if (config_.is_set(KeyId::kDramRegion) && !config_.uses_dram() && !config_.custom() &&
+        !config_.is_set(KeyId::kDramOperationRatio)) {
+      problem(KeyId::kDramRegion,
+              "says nothing where no access goes to the second range; dram_operation_ratio says "
+              "how many do");
+    }
+    if (config_.is_set(KeyId::kDelayEveryOperations) && !config_.is_set(KeyId::kDelayNs))
+      problem(KeyId::kDelayEveryOperations, "says nothing without a delay");
+  }
+
   void check_fences() {
     for (const auto key : {KeyId::kFenceEveryOperations, KeyId::kFenceEveryBytes}) {
       if (!config_.is_set(key)) continue;

@@ -175,6 +175,33 @@ class ByteDash::KeyLatch {
   blocks::NodeLatch& latch_;
 };
 
+// Held while a record is read whose key is not latched.
+class ByteDash::Reading {
+ public:
+  explicit Reading(const ByteDash& index) HF_NO_THREAD_SAFETY_ANALYSIS {
+    for (;;) {
+      const auto turn = index.reuse_turn_.load();
+      mutex_ = &index.reuse_[turn % 2];
+      mutex_->lock_shared();
+      // Else whoever waits for the readers of this turn may have been here already.
+      if (index.reuse_turn_.load() == turn) return;
+      mutex_->unlock_shared();
+    }
+  }
+  ~Reading() HF_NO_THREAD_SAFETY_ANALYSIS { mutex_->unlock_shared(); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  SharedMutex* mutex_;
+};
+
+void ByteDash::wait_for_readers() HF_NO_THREAD_SAFETY_ANALYSIS {
+  auto& before = reuse_[reuse_turn_.fetch_add(1) % 2];
+  before.lock();
+  before.unlock();
+}
+
 std::uint64_t ByteDash::hash_of(std::string_view key) const {
   return keyed_hash(hash_key_, key) & hash_mask_;
 }
@@ -253,7 +280,7 @@ Status ByteDash::with_space(DoIt&& do_it) {
 // ---- Verbs ----
 
 Result<std::string> ByteDash::find(std::string_view key) const {
-  const SharedLock lock(reuse_);
+  const Reading reading(*this);
   HF_ASSIGN_OR_RETURN(auto held, look(hash_of(key)));
   const auto entry = held.find(key);
   if (entry == held.entries.end()) return Error{Errc::kNotFound, {}};
@@ -321,7 +348,7 @@ Status ByteDash::for_each(
   HF_RETURN_IF_ERROR(dash_->for_each([&](std::uint64_t hash, std::uint64_t) {
     if (!status) return;
     // As find(): the place may be another one by now.
-    const SharedLock lock(reuse_);
+    const Reading reading(*this);
     auto held = look(hash);
     if (!held) {
       status = std::move(held).error();
@@ -383,10 +410,7 @@ Status ByteDash::reclaim() {
     }
     if (last.value == 0) break;
     // Whoever reads a record by its former place is done then.
-    if (HF_MUTANT("Y05", true, false)) {
-      reuse_.lock();
-      reuse_.unlock();
-    }
+    if (HF_MUTANT("Y05", true, false)) wait_for_readers();
     HF_RETURN_IF_ERROR(log_->truncate({last.value + HF_MUTANT("Y06", 1, 1'000)}));
   }
   if (log_->free_segments() > reserve()) return {};

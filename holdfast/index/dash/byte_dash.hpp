@@ -16,6 +16,8 @@
 // Damage     kCorrupt, naming the place. A record's checksum covers key and value.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -88,7 +90,9 @@ class ByteDash {
   };
   enum class Verb { kInsert, kPut, kUpdate };
   class KeyLatch;
-  struct Lane {  // An appender that threads share.
+  class Reading;
+  void wait_for_readers();  // That have begun.
+  struct Lane {             // An appender that threads share.
     Mutex mutex;
     std::optional<blocks::LogAppender> appender HF_GUARDED_BY(mutex);
     std::uint64_t records HF_GUARDED_BY(mutex) = 0;  // Appended since it was opened.
@@ -138,8 +142,10 @@ class ByteDash {
   std::vector<std::unique_ptr<Lane>> lanes_;
   Mutex reclaim_mutex_;  // Before any latch and any lane's mutex.
   // Shared while a record is read whose key is not latched. Taken alone, for a moment, between the
-  // copying of records and the reuse of their segments.
-  mutable SharedMutex reuse_;
+  // copying of records and the reuse of their segments. Two of them in turn: whoever begins to read
+  // meanwhile takes the other one, so that many readers do not keep reclaim() waiting.
+  mutable std::array<SharedMutex, 2> reuse_;
+  std::atomic<std::uint32_t> reuse_turn_{0};
 };
 
 }  // namespace holdfast::index

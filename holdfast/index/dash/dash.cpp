@@ -66,7 +66,12 @@ Result<SegmentKeys> Dash::keys_of(std::uint32_t number) const {
 
 Status Dash::repair(std::uint32_t number) const {
   HF_ASSIGN_OR_RETURN(const auto keys, keys_of(number));
-  const auto repaired = segment(number).repair(keys);
+  std::optional<SegmentKeys> leaving;
+  if (read_only_ && last_split_.to != 0 && number == last_split_.from) {
+    HF_ASSIGN_OR_RETURN(leaving, keys_of(last_split_.to));
+  }
+  const auto one = segment(number);
+  const auto repaired = read_only_ ? one.check(keys, leaving) : one.repair(keys);
   if (repaired) return {};
   return Error{repaired.code(), "dash index: segment " + std::to_string(number) + ": " +
                                     repaired.error().detail + "; restore the index from a copy"};
@@ -102,7 +107,7 @@ Result<std::uint64_t> Dash::find(std::uint64_t key) const {
     HF_ASSIGN_OR_RETURN(const auto number, directory_.segment_of(hash));
     const auto& latch = latches_[number];
     const auto version = wait_free(latch);
-    if (HF_MUTANT("D26", version == 0, false) && !read_only_) [[unlikely]] {
+    if (HF_MUTANT("D26", version == 0, false)) [[unlikely]] {
       if (auto repaired = this->latch(number); !repaired) return std::move(repaired).error();
       continue;
     }
@@ -174,9 +179,7 @@ Status Dash::for_each(FunctionRef<void(std::uint64_t, std::uint64_t)> visit) con
   const auto collect = [&](const Record& record) { records.push_back(record); };
   for (std::uint32_t number = 0; number < in_use_; ++number) {
     records.clear();
-    if (read_only_) {
-      segment(number).each_record(collect);
-    } else {
+    {
       HF_ASSIGN_OR_RETURN(const auto at, latch(number));
       at->each_record(collect);
     }

@@ -126,7 +126,7 @@ class Dash {
     return Segment(writer_.persist(), writer_.at(shape_.segment_at(number)), shape_, id_);
   }
   Result<SegmentKeys> keys_of(std::uint32_t segment) const;
-  // Does what an opening left to the first access, under the latch.
+  // Does what an opening left to the first access, under the latch. Read-only it checks.
   Status repair(std::uint32_t segment) const;
   // Latches the segment, repaired.
   Result<Latched> latch(std::uint32_t segment) const;
@@ -144,6 +144,7 @@ class Dash {
   const dash_detail::DashShape shape_;
   const std::uint64_t id_;
   const bool read_only_;
+  dash_detail::SplitWord last_split_;  // That open() found.
   dash_detail::Directory directory_;
   mutable SparseArray<blocks::NodeLatch> latches_;  // 0: not repaired since the index was opened.
   mutable Mutex structure_;  // Splits, doublings and for_each. Before any latch.

@@ -79,7 +79,9 @@ struct Bucket {
 static_assert(sizeof(Bucket) == 256);
 
 // A line's first word: bits 0..47 three fingerprints, 48..50 the record is there, 51..53 it is a
-// visitor: its home is the bucket before. Bits 54..63 are zero. A word of zeros: an empty line.
+// visitor: its home is the bucket before. Bits 54..63 are zero, and so is the fingerprint of a
+// place without a record: a record whose bit was lost is noticed by it. A word of zeros: an empty
+// line.
 struct LineMeta {
   std::uint64_t word = 0;
 
@@ -98,9 +100,15 @@ struct LineMeta {
     const auto slots = (zero >> 15 | zero >> 30 | zero >> 45) & 7;
     return static_cast<unsigned>(slots & HF_MUTANT("D01", word >> 48 & 7, 7));
   }
-  constexpr bool well_formed() const {
+  bool well_formed() const {
     const auto held = word >> 48 & 7, visitors = word >> 51 & 7;
-    return (word & ~kKnownBits) == 0 && (visitors & ~held) == 0;
+    auto free = *this;
+    for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+      if (holds(slot)) free = free.without(slot);
+    }
+    constexpr std::uint64_t kFingerprints = (std::uint64_t{1} << 48) - 1;
+    return (word & ~kKnownBits) == 0 && (visitors & ~held) == 0 &&
+           HF_MUTANT("D38", (free.word & kFingerprints) == 0, true);
   }
   constexpr unsigned count() const { return static_cast<unsigned>(std::popcount(word >> 48 & 7)); }
   // kRecords: none is free.

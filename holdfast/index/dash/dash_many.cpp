@@ -96,7 +96,7 @@ class Dash::Lookups {
   bool begin(Probe& probe) const {
     probe.version = latch(probe).begin_read();
     if ((probe.version & 1) != 0) return false;
-    if (HF_MUTANT("D32", probe.version == 0, false) && !dash_.read_only_) return false;
+    if (HF_MUTANT("D32", probe.version == 0, false)) return false;
     const auto now = dash_.directory_.segment_of(probe.hash);
     return HF_MUTANT("D33", now && *now == probe.number, true);
   }

@@ -122,6 +122,7 @@ Status Dash::recover() {
   if (!word || split.to >= shape_.segments || (split.to != 0 && split.from >= split.to))
     return Error{Errc::kCorrupt, "dash index: the word of its last split is damaged (at " +
                                      std::to_string(kSplitAt) + "); restore it from a copy"};
+  last_split_ = split;
   const Lock lock(structure_);
   in_use_ = HF_MUTANT("D30", split.to + 1, split.to);
   if (split.to == 0) return {};
@@ -133,6 +134,13 @@ Status Dash::recover() {
                                      std::to_string(split.to) +
                                      " are not the halves of one; restore it from a copy"};
   if (read_only_) return {};
+  // A key that is damaged may seem to be one that leaves. Nothing goes from there then; whoever
+  // comes to that segment is told.
+  const bool whole = HF_MUTANT("D41", bool(segment(split.from).check(from, upper)), true);
+  if (!whole) {
+    HF_RETURN_IF_ERROR(directory_.link(upper, split.to));
+    return writer_.order();
+  }
   return HF_MUTANT("D20", finish_split(split, upper), Status{});
 }
 

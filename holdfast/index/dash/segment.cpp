@@ -42,7 +42,7 @@ std::optional<Segment::Place> Segment::find_at_home(KeyHash hash, std::uint64_t 
 std::optional<Segment::Place> Segment::find_elsewhere(KeyHash hash, std::uint64_t key) const {
   const auto home = home_of(hash);
   if (const auto place = find_in(after(home), hash, key)) return place;
-  if ((Persist::load(stash_filter(home)) & hash.stash_bit()) == 0) return std::nullopt;
+  if (!is_announced(hash)) return std::nullopt;
   for (auto bucket = shape_.buckets; bucket < all_buckets(); ++bucket) {
     if (const auto place = find_in(bucket, hash, key)) return place;
   }
@@ -160,10 +160,11 @@ bool Segment::lies_right(std::uint32_t bucket, LineMeta meta, unsigned slot, Key
   if (meta.fingerprint(slot) != hash.fingerprint()) return false;
   if (bucket < shape_.buckets)
     return HF_MUTANT("D09", bucket == (meta.visitor(slot) ? after(home) : home), true);
-  return !meta.visitor(slot) && (Persist::load(stash_filter(home)) & hash.stash_bit()) != 0;
+  return !meta.visitor(slot);
 }
 
-Status Segment::check_bucket(std::uint32_t bucket, const SegmentKeys& keys) const {
+Status Segment::check_bucket(std::uint32_t bucket, const SegmentKeys& keys,
+                             const std::optional<SegmentKeys>& leaving) const {
   const auto damaged = [&](const char* what) {
     return Error{Errc::kCorrupt, "bucket " + std::to_string(bucket) + " " + what};
   };
@@ -173,16 +174,26 @@ Status Segment::check_bucket(std::uint32_t bucket, const SegmentKeys& keys) cons
     for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
       if (!held.holds(slot)) continue;
       const auto hash = hash_of(Persist::load(&line.records[slot].key));
-      if (HF_MUTANT("D16", !keys.has(hash), false)) return damaged("has a key of another segment");
-      if (!lies_right(bucket, held, slot, hash)) return damaged("has a key of another bucket");
+      const bool leaves = leaving && leaving->has(hash);
+      if (HF_MUTANT("D16", !keys.has(hash), false) && !HF_MUTANT("D39", leaves, false))
+        return damaged("has a key of another segment");
+      const bool announced =
+          bucket < shape_.buckets || HF_MUTANT("D40", leaves, false) || is_announced(hash);
+      if (!lies_right(bucket, held, slot, hash) || !announced)
+        return damaged("has a key of another bucket");
     }
   }
   return {};
 }
 
-Status Segment::repair(const SegmentKeys& keys) const {
+Status Segment::check(const SegmentKeys& keys, const std::optional<SegmentKeys>& leaving) const {
   for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket)
-    HF_RETURN_IF_ERROR(check_bucket(bucket, keys));
+    HF_RETURN_IF_ERROR(check_bucket(bucket, keys, leaving));
+  return {};
+}
+
+Status Segment::repair(const SegmentKeys& keys) const {
+  HF_RETURN_IF_ERROR(check(keys));
   for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
     for (auto& line : buckets_[bucket].lines) {
       const auto held = meta(line);

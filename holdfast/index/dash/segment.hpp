@@ -63,9 +63,12 @@ class Segment {
   // Which keys it holds, for the segment of this number. Nothing: its word is damaged.
   std::optional<SegmentKeys> keys(std::uint32_t number) const;
 
-  // After an opening, before anything else: checks that all records lie where they belong, removes
-  // what a displacement left twice, and makes all that it saw durable. One fence.
-  // kCorrupt, naming the bucket: nothing was changed.
+  // That all records lie where they belong. kCorrupt, naming the bucket. `leaving`: keys that a split
+  // takes from here, which a crash may have interrupted; their records may be there or not, and the
+  // filters need not announce them any more.
+  Status check(const SegmentKeys& keys, const std::optional<SegmentKeys>& leaving = {}) const;
+  // After an opening, before anything else: checks, removes what a displacement left twice, and
+  // makes all that it saw durable. One fence. kCorrupt: nothing was changed.
   Status repair(const SegmentKeys& keys) const;
 
   // An empty segment. Not durable before the next fence.
@@ -106,7 +109,11 @@ class Segment {
   bool add_by_displacing(KeyHash hash, const Record& record) const;
   bool add_to_stash(KeyHash hash, const Record& record) const;
   bool lies_right(std::uint32_t bucket, LineMeta meta, unsigned slot, KeyHash hash) const;
-  Status check_bucket(std::uint32_t bucket, const SegmentKeys& keys) const;
+  bool is_announced(KeyHash hash) const {
+    return (Persist::load(stash_filter(home_of(hash))) & hash.stash_bit()) != 0;
+  }
+  Status check_bucket(std::uint32_t bucket, const SegmentKeys& keys,
+                      const std::optional<SegmentKeys>& leaving) const;
   // The line's meta word with only the records whose keys are of `upper`, or only the others.
   LineMeta kept(const Line& line, const SegmentKeys& upper, bool in_upper) const;
   // For each normal bucket what its stash filter must hold for such records.

@@ -97,13 +97,17 @@ Status FastFair::repair(const Node& node) const {
     HF_ASSIGN_OR_RETURN(const auto sibling, right_of(node, kNoKey));
     high = sibling.low();
   }
-  const auto repaired = node.repair(high);
+  Status repaired;
+  if (!read_only_)
+    repaired = node.repair(high);
+  else if (auto checked = node.check(high); !checked)
+    repaired = std::move(checked).error();
   if (!repaired) return damaged_node(node.number(), repaired.error().detail);
   return {};
 }
 
 Status FastFair::visit(const Node& node) const {
-  if (HF_MUTANT("R24", node.state().repaired(), true) || read_only_) [[likely]]
+  if (HF_MUTANT("R24", node.state().repaired(), true)) [[likely]]
     return {};
   const Latched at(node);
   if (node.state().repaired()) return {};

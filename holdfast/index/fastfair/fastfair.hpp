@@ -112,7 +112,7 @@ class FastFair {
   Result<Node> root() const;
   Result<Node> right_of(const Node& node, std::uint64_t key) const;
   Result<Node> child_of(const Node& node, std::uint32_t level, std::uint64_t key) const;
-  // What an opening left to the first access.
+  // What an opening left to the first access. Read-only it checks.
   Status visit(const Node& node) const;
   Status repair(const Node& node) const;
   // The node of `level` that was for the key at a time. Its siblings to the right may be by now.

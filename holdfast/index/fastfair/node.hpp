@@ -124,9 +124,11 @@ class Node {
   std::uint64_t leftmost_word() const { return Persist::load(&head_->leftmost); }
   // All of a node that nobody looks at. Not durable before the next fence.
   void fill(const Contents& contents) const;
+  // How many entries a repair leaves, before neighbours of one key are made one. `high`: where its
+  // sibling begins. kCorrupt, naming the slot.
+  Result<std::uint32_t> check(std::uint64_t high) const;
   // For the first access: makes everything durable that a process that was killed may have left,
-  // and ends what a crash interrupted. `high`: where its sibling begins. kCorrupt, naming the slot:
-  // nothing was changed.
+  // and ends what a crash interrupted. kCorrupt: nothing was changed.
   Status repair(std::uint64_t high) const;
 
  private:
@@ -150,8 +152,6 @@ class Node {
   std::size_t copy_once(NodeState::Way way, Entry* out) const;
   void persist_line_of(std::uint32_t slot) const { persist_.persist(&entries()[slot], 1); }
   void shift_left(std::uint32_t slot, std::uint32_t count) const;
-  // How many entries a repair leaves, before neighbours of one key are made one.
-  Result<std::uint32_t> check(std::uint64_t high) const;
 
   Persist persist_;
   NodeHead* head_;

@@ -15,7 +15,12 @@ using namespace fptree_detail;
 // ---- Leaves ----
 
 Status FpTree::repair(const Route& route) const {
-  const auto repaired = leaf(route.leaf).repair(route.range);
+  const auto one = leaf(route.leaf);
+  Status repaired;
+  if (!read_only_)
+    repaired = one.repair(route.range);
+  else if (auto checked = one.check(route.range); !checked)
+    repaired = std::move(checked).error();
   if (repaired) return {};
   return Error{repaired.code(), "fp-tree: leaf " + std::to_string(route.leaf) + ": " +
                                     repaired.error().detail + "; restore the tree from a copy"};
@@ -49,7 +54,7 @@ Status FpTree::read_leaf(std::uint64_t key, Read&& read) const {
     const auto& latch = this->latch(route.leaf);
     const auto begin = latch.begin_read();
     if ((begin & 1) != 0) continue;
-    if (HF_MUTANT("T15", begin == 0, false) && !read_only_) [[unlikely]] {
+    if (HF_MUTANT("T15", begin == 0, false)) [[unlikely]] {
       HF_RETURN_IF_ERROR(latch_for(key));
       continue;
     }

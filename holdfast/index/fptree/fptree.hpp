@@ -16,8 +16,8 @@
 // Recovery   open() reads one line of each leaf, in parallel, and sorts what it read: O(leaves).
 //            The first access to each leaf checks and repairs it.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
-// Damage     Superblock, the word of ever-used leaves and each leaf's head are checked, and each
-//            key by a byte: kCorrupt. Values carry no check.
+// Damage     Superblock, the word of ever-used leaves and each leaf's range and state are checked,
+//            and each key by a byte: kCorrupt. Values and the word of used slots carry no check.
 // Memory     std::bad_alloc if the system has none; nothing was changed.
 // Implements Oukid, Lasperas, Nica, Willhalm, Lehner, "FPTree: A Hybrid SCM-DRAM Persistent and
 //            Concurrent B-Tree for Storage Class Memory" (SIGMOD 2016). Deviations, argued in
@@ -127,7 +127,7 @@ class FpTree {
     return writer_.at(shape_.leaf_at(number));
   }
   blocks::NodeLatch& latch(std::uint32_t leaf) const { return latches_[leaf]; }
-  // Does what an opening left to the first access, under the latch.
+  // Does what an opening left to the first access, under the latch. Read-only it checks.
   Status repair(const Route& route) const;
   // Latches the leaf for the key, repaired.
   Result<Latched> latch_for(std::uint64_t key) const;

@@ -30,7 +30,7 @@ class FpTree::Lookup {
       case State::kLeaf: {
         begin_ = latch().begin_read();
         if ((begin_ & 1) != 0 || !InnerLevels::still(route_)) return again();
-        if (begin_ == 0 && !tree_->read_only_) return alone();
+        if (begin_ == 0) return alone();
         candidates_ = leaf().candidates(print_of(key_));
         state_ = State::kSlot;
         if (candidates_ != 0 &&

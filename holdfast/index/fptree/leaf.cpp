@@ -124,7 +124,7 @@ Leaf::Use Leaf::use(std::uint64_t id, std::uint32_t number) const {
   return value == kLeafInUse ? Use::kInUse : Use::kDamaged;
 }
 
-Status Leaf::repair(const KeyRange& range) const {
+Result<std::uint64_t> Leaf::check(const KeyRange& range) const {
   const auto held = Persist::load(&head_->used);
   if ((held & ~shape_.all_slots()) != 0)
     return Error{Errc::kCorrupt, "its used word counts slots that it does not have"};
@@ -147,7 +147,12 @@ Status Leaf::repair(const KeyRange& range) const {
   const auto* const end = keys.begin() + count;
   if (HF_MUTANT("T09", std::adjacent_find(keys.cbegin(), end) != end, false))
     return Error{Errc::kCorrupt, "two of its slots hold one key"};
-  if (left != held) persist_.store(&head_->used, left);
+  return left;
+}
+
+Status Leaf::repair(const KeyRange& range) const {
+  HF_ASSIGN_OR_RETURN(const auto left, check(range));
+  if (left != Persist::load(&head_->used)) persist_.store(&head_->used, left);
   persist_.persist(head_, shape_.leaf_bytes());
   return {};
 }

@@ -98,9 +98,11 @@ class Leaf {
   Use use(std::uint64_t id, std::uint32_t number) const;
   std::uint64_t low() const { return Persist::load(&head_->low); }
   void write_back_use() const { persist_.write_back(&head_->low, kCacheLineBytes); }
-  // For the first access: drops what a split that a crash interrupted left above the range, and
-  // makes everything durable that a process that was killed may have left. kCorrupt, naming the
-  // slot: nothing was changed.
+  // The slots whose keys are in the range, as bits: above it may be what a split that a crash
+  // interrupted has moved. kCorrupt, naming the slot.
+  Result<std::uint64_t> check(const KeyRange& range) const;
+  // For the first access: checks, drops what is above the range, and makes everything durable that
+  // a process that was killed may have left. kCorrupt: nothing was changed.
   Status repair(const KeyRange& range) const;
 
  private:

@@ -1,5 +1,7 @@
 // A ByteDash: its verbs, lengths, keys of one hash, reuse of space, damage, threads.
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <map>
 #include <random>
 #include <string>
@@ -231,6 +233,38 @@ TEST(ByteDashConcurrent, ReadersFindWhatIsThereWhileSpaceIsReused) {
     reader.join();
   EXPECT_EQ(wrong.load(), 0u);
   EXPECT_EQ(refused.load(), 0u);
+}
+
+// Whoever reuses space waited until no thread read at all: with some threads that only read, for ever.
+TEST(ByteDashConcurrent, ManyReadersDoNotKeepAWriterWaiting) {
+  auto region = region_of(8 * MiB);
+  ByteDashOptions options;
+  options.log_bytes = 2 * MiB;
+  options.segment_bytes = 64 * KiB;
+  options.lanes = 2;
+  const auto index = create(region, options);
+  const std::string value(20'000, 'x');
+  constexpr std::uint64_t kKeys = 20;
+  for (std::uint64_t key = 0; key < kKeys; ++key)
+    index->insert(text_of(key), value).value();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (unsigned reader = 0; reader < 6; ++reader) {
+    readers.emplace_back([&, reader] {
+      for (std::uint64_t i = reader; !done.load(); ++i)
+        index->find(text_of(i % kKeys)).value();
+    });
+  }
+  // The log is reused some ten times.
+  auto writer = std::async(std::launch::async, [&] {
+    for (std::uint64_t i = 0; i < 1'000; ++i)
+      index->put(text_of(i % kKeys), value).value();
+  });
+  EXPECT_EQ(writer.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  done = true;
+  for (auto& reader : readers)
+    reader.join();
+  writer.get();
 }
 
 // A writer that was stopped within its append kept what others had written behind it from being

@@ -138,6 +138,61 @@ TEST_F(DashDamage, ASegmentWhoseKeysAreDamagedIsRefusedByNameAndOthersAreNot) {
   damaged(bucket->lines[1].extra, 1, name + " are damaged");
 }
 
+// The bit that says that a record is there: without it the record was lost in silence.
+TEST_F(DashDamage, ARecordWhoseBitIsLostIsMissed) {
+  const auto split = SplitWord::of(SealedWord::value(word(kSplitAt)));
+  const std::uint32_t number = split.from == 2 ? 3 : 2;
+  auto* const buckets = reinterpret_cast<Bucket*>(region_.data() + shape_.segment_at(number));
+  std::uint64_t records = 0;
+  for (std::uint32_t bucket = 0; bucket < shape_.buckets + shape_.stash_buckets; ++bucket) {
+    for (auto& line : buckets[bucket].lines) {
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        const LineMeta whole{line.meta};
+        if (!whole.holds(slot) || whole.visitor(slot) || whole.fingerprint(slot) == 0) continue;
+        ++records;
+        line.meta ^= std::uint64_t{1} << (48 + slot);
+        const auto errors = errors_of_finds();
+        EXPECT_FALSE(errors.empty()) << "bucket " << bucket << ", slot " << slot;
+        for (const auto& error : errors)
+          EXPECT_EQ(error.code, Errc::kCorrupt) << error.detail;
+        line.meta = whole.word;
+      }
+    }
+  }
+  EXPECT_GT(records, 10u);
+}
+
+// An opening repeats the last split, which drops what has moved. A damaged key that looked like one
+// of those was dropped with it, for good.
+TEST_F(DashDamage, ADamagedKeyOfTheSegmentThatWasSplitLastIsNotDropped) {
+  const auto id = id_of(region_);
+  const auto split = SplitWord::of(SealedWord::value(word(kSplitAt)));
+  auto* const buckets = reinterpret_cast<Bucket*>(region_.data() + shape_.segment_at(split.from));
+  const auto upper = SegmentKeys::of(SealedWord::value(
+      reinterpret_cast<Bucket*>(region_.data() + shape_.segment_at(split.to))->lines[1].extra));
+  std::uint64_t flips = 0;
+  for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
+    for (auto& line : buckets[bucket].lines) {
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        const auto key = line.records[slot].key;
+        if (!LineMeta{line.meta}.holds(slot)) continue;
+        for (unsigned bit = 0; bit < 64; ++bit) {
+          line.records[slot].key = key ^ std::uint64_t{1} << bit;
+          if (!upper.has(KeyHash::of(line.records[slot].key, id))) continue;
+          ++flips;
+          const auto before = line.meta;
+          for (const auto& error : errors_of_finds())
+            EXPECT_EQ(error.code, Errc::kCorrupt) << "bit " << bit << error.detail;
+          ASSERT_EQ(line.meta, before);
+          break;
+        }
+        line.records[slot].key = key;
+      }
+    }
+  }
+  EXPECT_GT(flips, 10u);
+}
+
 // Whatever a file contains: an error or an answer.
 TEST_F(DashDamage, RandomDamageNeverCrashes) {
   const auto opened = damage_at_random(shape_.segment_at(12), [&](Dash& dash) {

@@ -107,5 +107,66 @@ TEST_F(DashReadOnly, AnInterruptedSplitIsReadWhereverItStopped) {
   expect_readable();
 }
 
+// The last step of a split stores to many lines, and a crash leaves any of them.
+TEST_F(DashReadOnly, ASplitThatWasInterruptedInItsLastStepIsRead) {
+  const auto id = id_of(*region_);
+  const SegmentKeys upper{1, 1};
+  {
+    const DurableWriter writer(*region_);
+    Directory directory(writer, shape_, id);
+    directory.open().value();
+    directory.grow().value();
+    segment(0).copy_upper(segment(1), 1, upper);
+    writer.put_word(kSplitAt, seal_word<SealedWord>(SplitWord{0, 1}.word(), split_context(id)))
+        .value();
+    directory.link(upper, 1).value();
+  }
+  auto* begin = region_->data() + shape_.segment_at(0);
+  const std::vector<std::byte> before(begin, begin + shape_.segment_bytes());
+  segment(0).drop_upper(0, upper);
+  const std::vector<std::byte> after(begin, begin + shape_.segment_bytes());
+  ASSERT_NE(before, after);
+  const auto reopen = [&] {
+    region_.reset();
+    region_.emplace(Region::open(path_ + "?granularity=line", {}).value());
+    begin = region_->data() + shape_.segment_at(0);
+  };
+  for (std::uint64_t at = 0; at < before.size(); at += kCacheLineBytes) {
+    for (const auto& [all, one] : {std::pair{&before, &after}, std::pair{&after, &before}}) {
+      reopen();
+      std::ranges::copy(*all, begin);
+      std::copy_n(one->begin() + static_cast<std::ptrdiff_t>(at), kCacheLineBytes,
+                  begin + static_cast<std::ptrdiff_t>(at));
+      expect_readable();
+    }
+  }
+}
+
+// It was kNotFound: only writing openings looked.
+TEST_F(DashReadOnly, ADamagedKeyIsNamedAndNotTakenForAnAbsentOne) {
+  const auto key = expected_.begin()->first;
+  auto* const buckets = reinterpret_cast<Bucket*>(region_->data() + shape_.segment_at(0));
+  bool damaged = false;
+  for (std::uint32_t bucket = 0; bucket < shape_.buckets + shape_.stash_buckets; ++bucket) {
+    for (auto& line : buckets[bucket].lines) {
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        if (!LineMeta{line.meta}.holds(slot) || line.records[slot].key != key) continue;
+        line.records[slot].key ^= 4;
+        damaged = true;
+      }
+    }
+  }
+  ASSERT_TRUE(damaged);
+  region_.reset();
+  RegionOptions read;
+  read.access = RegionAccess::kOpenReadOnly;
+  region_.emplace(Region::open(path_ + "?granularity=line", read).value());
+  const auto dash = Dash::open(*region_, blocks::whole(*region_)).value();
+  EXPECT_EQ(dash->find(key).code(), Errc::kCorrupt);
+  std::optional<std::uint64_t> value;
+  EXPECT_EQ(dash->find_many({&key, 1}, {&value, 1}).code(), Errc::kCorrupt);
+  EXPECT_EQ(dash->for_each([](std::uint64_t, std::uint64_t) {}).code(), Errc::kCorrupt);
+}
+
 }  // namespace
 }  // namespace holdfast::index

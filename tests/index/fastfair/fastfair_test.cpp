@@ -279,5 +279,32 @@ TEST(FastFair, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
   std::filesystem::remove(path);
 }
 
+// It was kNotFound: only writing openings looked.
+TEST(FastFair, AReadOnlyOpeningNamesADamagedKey) {
+  const auto path = "/dev/shm/holdfast_fastfair_" + std::to_string(::getpid());
+  RegionOptions size;
+  size.layout = RegionLayout::kFile;
+  size.size_bytes = size.unit_bytes = 64 * KiB;
+  std::optional<Region> region(Region::open(path + "?granularity=line", size).value());
+  auto tree = create(*region, slots_of(4));
+  for (std::uint64_t key = 1; key <= 4; ++key)
+    tree->insert(key, key).value();
+  tree.reset();
+  auto* const entries = entries_of(head_of(*region, FastFairShape{4, 112}, 0));
+  ASSERT_EQ(entries[1].key, 2u);
+  entries[1].key ^= std::uint64_t{1} << 40;
+  region.reset();
+  RegionOptions read;
+  read.access = RegionAccess::kOpenReadOnly;
+  region.emplace(Region::open(path + "?granularity=line", read).value());
+  tree = open(*region);
+  EXPECT_EQ(tree->find(2).code(), Errc::kCorrupt);
+  EXPECT_EQ(tree->scan(0, [](std::uint64_t, std::uint64_t) { return true; }).code(),
+            Errc::kCorrupt);
+  tree.reset();
+  region.reset();
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace holdfast::index

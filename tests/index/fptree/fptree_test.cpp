@@ -316,5 +316,37 @@ TEST(FpTree, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
   std::filesystem::remove(path);
 }
 
+// It was kNotFound: only writing openings looked.
+TEST(FpTree, AReadOnlyOpeningNamesADamagedKey) {
+  const auto path = "/dev/shm/holdfast_fptree_" + std::to_string(::getpid());
+  RegionOptions size;
+  size.layout = RegionLayout::kFile;
+  size.size_bytes = size.unit_bytes = 64 * KiB;
+  std::optional<Region> region(Region::open(path + "?granularity=line", size).value());
+  auto tree = create(*region, leaves_of(4));
+  for (std::uint64_t key = 1; key <= 4; ++key)
+    tree->insert(key, key).value();
+  tree.reset();
+  auto* const records =
+      reinterpret_cast<FpRecord*>(region->data() + fptree_detail::FpTreeShape{4, 18}.leaf_at(0) +
+                                  sizeof(fptree_detail::LeafHead));
+  ASSERT_EQ(records[1].key, 2u);
+  records[1].key ^= std::uint64_t{1} << 40;
+  region.reset();
+  RegionOptions read;
+  read.access = RegionAccess::kOpenReadOnly;
+  region.emplace(Region::open(path + "?granularity=line", read).value());
+  tree = open(*region);
+  EXPECT_EQ(tree->find(2).code(), Errc::kCorrupt);
+  std::vector<std::optional<std::uint64_t>> values(1);
+  const std::uint64_t key = 2;
+  EXPECT_EQ(tree->find_many(std::span(&key, 1), values).code(), Errc::kCorrupt);
+  EXPECT_EQ(tree->scan(0, [](std::uint64_t, std::uint64_t) { return true; }).code(),
+            Errc::kCorrupt);
+  tree.reset();
+  region.reset();
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace holdfast::index
