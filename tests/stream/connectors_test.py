@@ -90,9 +90,9 @@ def check_malformed(directory):
         refused = run('-e', files(read, 'i INT', malformed_records__path=rejected) + 'SELECT i FROM t', code=2)
         assert 'a file that is not read itself is wanted' in refused.stderr, refused.stderr
     # Nor does a stretch of them keep checkpoints waiting, or a signal.
-    many = directory / 'many'
-    many.write_bytes(b'x\n' * 400_000)
-    long = run('-e', files(many, 'i INT', format='csv', csv__ignore_parse_errors='true', malformed_records__path=kept)
+    stretch = directory / 'stretch'
+    stretch.write_bytes(b'x\n' * 400_000)
+    long = run('-e', files(stretch, 'i INT', format='csv', csv__ignore_parse_errors='true', malformed_records__path=kept)
                + 'SELECT i FROM t', '--checkpoint', '1ms', '--checkpoint-dir', directory / 'long')
     assert '400,000 malformed rows' in long.stderr, long.stderr
     assert int(re.search(r'([0-9,]+) checkpoints', long.stderr)[1].replace(',', '')) > 2, long.stderr
