@@ -63,9 +63,9 @@ class Segment {
   // Which keys it holds, for the segment of this number. Nothing: its word is damaged.
   std::optional<SegmentKeys> keys(std::uint32_t number) const;
 
-  // That all records lie where they belong. kCorrupt, naming the bucket. `leaving`: keys that a split
-  // takes from here, which a crash may have interrupted; their records may be there or not, and the
-  // filters need not announce them any more.
+  // That all records lie where they belong. kCorrupt, naming the bucket. `leaving`: keys that a
+  // split takes from here, which a crash may have interrupted; their records may be there or not,
+  // and the filters need not announce them any more.
   Status check(const SegmentKeys& keys, const std::optional<SegmentKeys>& leaving = {}) const;
   // After an opening, before anything else: checks, removes what a displacement left twice, and
   // makes all that it saw durable. One fence. kCorrupt: nothing was changed.
