@@ -27,7 +27,9 @@ VerifyReport Verification::run() {
   rooms_.drain_notes();
   const Geometry& geometry = rooms_.table.geometry();
   for (std::uint64_t head = 0; head < rooms_.table.blocks(); ++head) {
-    if (geometry.is_table_block(head) || rooms_.table.meta(head).head != head) continue;
+    // Not by its head, which is written beside us while the block is free and being taken.
+    const BlockState state = rooms_.table.meta(head).state.load(std::memory_order_acquire);
+    if (geometry.is_table_block(head) || state == BlockState::kTail) continue;
     BlockWord word;
     const std::uint64_t word_at = geometry.table_word_at(head);
     if (decode_block_word(rooms_.medium.word(word_at), geometry.store_id, head, word) &&
