@@ -31,6 +31,8 @@ Result<std::uint64_t> parse_count(std::string_view text, std::string_view what);
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 
 bool is_valid_utf8(std::string_view text);
+// What some programs write before UTF-8; no part of the text.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // Printable on a terminal and unambiguous: control characters, invalid UTF-8 and the backslash as
 // \n, \t, \xNN, \\; cut to `max_bytes` of input, with "…" where it was.
 std::string escape(std::string_view text, std::size_t max_bytes = 256);

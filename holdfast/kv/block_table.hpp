@@ -62,6 +62,10 @@ struct alignas(kCacheLineBytes) BlockMeta {
     moving ? fixed.fetch_or(kMoving, std::memory_order_seq_cst)
            : fixed.fetch_and(static_cast<std::uint8_t>(~kMoving), std::memory_order_seq_cst);
   }
+  // Of a sealed run, at the head: whether a pass has nothing to do with it, or can do nothing.
+  bool is_given_up() const {
+    return evacuated.load(std::memory_order_relaxed) || damaged.load(std::memory_order_relaxed);
+  }
   bool is_moving() const { return (fixed.load(std::memory_order_seq_cst) & kMoving) != 0; }
   // Of a sealed run, at the head.
   std::int64_t live() const {

@@ -32,8 +32,7 @@ Result<bool> ExpirySweep::run(Reach reach, Reclaimer& reclaimer, Session& own) {
   for (; block < blocks && (all || read < kRunsAtOnce); ++block) {
     const BlockMeta& run = rooms_.table.meta(block);
     if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || run.head != block ||
-        run.evacuated.load(std::memory_order_relaxed) ||
-        run.damaged.load(std::memory_order_relaxed))
+        run.is_given_up())
       continue;
     const auto found = looks_.find(block);
     if (!all && found != looks_.end() && found->second.generation == run.generation &&

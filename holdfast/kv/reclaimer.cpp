@@ -31,10 +31,7 @@ std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
   std::vector<Victim> victims;
   std::uint64_t newest = 0;  // Generations are ages: they rise from run to run.
   for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
-    // Waits for its pins, or is damaged.
-    if (run.evacuated.load(std::memory_order_relaxed) ||
-        run.damaged.load(std::memory_order_relaxed))
-      return;
+    if (run.is_given_up()) return;
     const double used = static_cast<double>(run.used_bytes.load(std::memory_order_relaxed));
     const double dead = static_cast<double>(run.dead());
     const auto room = static_cast<double>(rooms_.table.run_bytes(head));
@@ -84,9 +81,7 @@ Result<std::uint64_t> Reclaimer::empty_segment(std::uint64_t segment,
     if (state != BlockState::kSealed && state != BlockState::kTail) continue;
     const std::uint64_t head = table.meta(block).head;
     const BlockMeta& run = table.meta(head);
-    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
-        run.evacuated.load(std::memory_order_relaxed) ||
-        run.damaged.load(std::memory_order_relaxed))
+    if (run.state.load(std::memory_order_acquire) != BlockState::kSealed || run.is_given_up())
       continue;
     if (!table.geometry().is_table_block(block) && (victims.empty() || victims.back() != head))
       victims.push_back(head);

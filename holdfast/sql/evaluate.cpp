@@ -414,18 +414,27 @@ Status evaluate(const Expression& e, const Row& row, Value& out) {
 }
 
 ExpressionPointer folded(ExpressionPointer expression) {
+  return folded(std::move(expression), [](const Expression& e) -> Result<Value> {
+    Value value;
+    HF_RETURN_IF_ERROR(evaluate(e, {}, value));
+    return value;
+  });
+}
+
+ExpressionPointer folded(ExpressionPointer expression,
+                         FunctionRef<Result<Value>(const Expression&)> evaluated) {
   bool literal = !expression->arguments.empty();
   for (auto& argument : expression->arguments) {
-    argument = folded(std::move(argument));
+    argument = folded(std::move(argument), evaluated);
     literal = literal && argument->operation == Operation::kLiteral;
   }
   const auto operation = expression->operation;
   if (!literal || operation == Operation::kAggregate || operation == Operation::kOver ||
       operation == Operation::kScalarQuery || operation == Operation::kGrouping)
     return expression;
-  Value value;
-  if (!evaluate(*expression, {}, value)) return expression;
-  return literal_of(std::move(value), expression->type, expression->at);
+  auto value = evaluated(*expression);
+  if (!value) return expression;
+  return literal_of(*std::move(value), expression->type, expression->at);
 }
 
 }  // namespace holdfast::sql

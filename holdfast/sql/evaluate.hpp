@@ -6,6 +6,7 @@
 // Threads  Any; the expression is only read.
 #pragma once
 
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/expression.hpp>
 
@@ -16,5 +17,8 @@ Status evaluate(const Expression& expression, const Row& row, Value& out);
 // For literal operands: the expression as a literal. One whose value is an error stays as it is,
 // so that the error comes if a row needs it.
 ExpressionPointer folded(ExpressionPointer expression);
+// The same, by another way to evaluate.
+ExpressionPointer folded(ExpressionPointer expression,
+                         FunctionRef<Result<Value>(const Expression&)> evaluated);
 
 }  // namespace holdfast::sql

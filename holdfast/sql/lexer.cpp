@@ -202,8 +202,7 @@ Result<std::vector<Token>> tokens_of(std::string_view text) {
                             std::to_string(kMaxTextBytes) + " are allowed");
   }
   if (!is_valid_utf8(text)) return error_at({}, "the text is not UTF-8");
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";  // As editors write it before UTF-8.
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   return Lexer(text).run();
 }
 

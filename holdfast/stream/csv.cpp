@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::stream {
 
 std::string_view CsvFields::split(std::string_view record) {
@@ -39,6 +41,8 @@ std::string_view CsvFields::split(std::string_view record) {
   }
 }
 
+// Before the first record a byte order mark is no part of it, so a field that begins with one is
+// quoted.
 void append_csv_field(std::string_view text, const CsvOptions& options, std::string& line) {
   const char special[] = {'"', '\n', '\r', options.delimiter};
   if (text.find_first_of(std::string_view(special, sizeof special)) == std::string_view::npos &&

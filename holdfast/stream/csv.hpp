@@ -39,10 +39,6 @@ class CsvFields {
   std::string unquoted_;  // Fields whose doubled quotes became single ones.
 };
 
-// The mark that some programs write before UTF-8. Before the first record it is no part of it, so a
-// field that begins with it is quoted.
-inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 // `text` as a field, quoted if it must be.
 void append_csv_field(std::string_view text, const CsvOptions& options, std::string& line);
 

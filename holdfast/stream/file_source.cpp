@@ -22,17 +22,20 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Files below a directory, by their paths in it, in order. What begins with a point or an underline
-// is not yet to be read, as in Flink.
+// A file or directory that is not yet to be read, as in Flink.
+bool is_hidden(const fs::path& name) {
+  return name.string().starts_with('.') || name.string().starts_with('_');
+}
+
+// Files below a directory that are not hidden, by their paths in it, in order.
 Result<std::vector<std::string>> files_below(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code code;
   fs::recursive_directory_iterator at(directory, code), end;
   for (; !code && at != end; at.increment(code)) {
-    const auto name = at->path().filename().string();
     std::error_code gone;
     const bool is_directory = at->is_directory(gone);
-    const bool hidden = name.starts_with('.') || name.starts_with('_');
+    const bool hidden = is_hidden(at->path().filename());
     if (hidden && is_directory) at.disable_recursion_pending();
     if (!hidden && at->is_regular_file(gone))
       names.push_back(at->path().lexically_relative(directory).string());
@@ -191,9 +194,7 @@ Status check_apart(const std::string& path, TableOptions& options) {
   if (fs::is_directory(path, code)) {
     const auto below =
         fs::weakly_canonical(*rejected, code).lexically_relative(fs::weakly_canonical(path, code));
-    read = !below.empty() && std::none_of(below.begin(), below.end(), [](const fs::path& part) {
-      return part.string().starts_with('.') || part.string().starts_with('_');
-    });
+    read = !below.empty() && std::none_of(below.begin(), below.end(), is_hidden);
   }
   return read ? options.wrong(kKey, "a file that is not read itself") : Status();
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
 
 namespace holdfast::stream {

@@ -46,8 +46,8 @@ class StateStore {
   virtual Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                           std::uint64_t number) = 0;
   // As put(), of an entry that takes the place of one before: that of `version`, which becomes the
-  // new one's; 0: there was none. A `state` of no bytes takes the key away. Slices hold either
-  // entries that are merged or such that replace one another.
+  // new one's; 0: there was none. A `state` of no bytes takes the key away, and `version` means
+  // nothing then. Slices hold either entries that are merged or such that replace one another.
   virtual Status replace(std::int64_t slice, std::string_view key, std::string_view state,
                          std::uint64_t& version) = 0;
   // Entries that replace one another; once, before any are put. Of one key there may be several, if

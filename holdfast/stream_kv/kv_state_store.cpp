@@ -213,9 +213,7 @@ Status KvStateStore::replace(std::int64_t slice, std::string_view key, std::stri
   }
   HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
   return log->replace(key, state, version, HF_MUTANT("KS9", epoch, epoch_),
-                      [this](std::string name, std::string_view block) {
-                        return put_whole_block(std::move(name), block);
-                      });
+                      std::bind_front(&KvStateStore::put_whole_block, this));
 }
 
 Result<EntryLog*> KvStateStore::log_of(std::int64_t slice) {
@@ -243,8 +241,8 @@ Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
   return log->for_each(*store_, visit);
 }
 
-// What a completed checkpoint has replaced goes before the next one is complete. That may take the
-// key away, and what hides nothing in the log is not given.
+// Removed before the next checkpoint is complete: that one may take the key away, and then nothing
+// would hide this entry. Versions of the log are the log's own affair.
 void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {
   if (!EntryLog::is_version(version)) stale_.push_back(state_keys_.of_entry(slice, key, version));
 }
@@ -316,11 +314,9 @@ Status KvStateStore::write_group() {
 }
 
 Status KvStateStore::finish_logs(std::uint64_t epoch) {
-  for (auto& [slice, log] : logs_) {
-    HF_RETURN_IF_ERROR(log.finish(*store_, epoch, [this](std::string name, std::string_view block) {
-      return put_whole_block(std::move(name), block);
-    }));
-  }
+  const auto put = std::bind_front(&KvStateStore::put_whole_block, this);
+  for (auto& [slice, log] : logs_)
+    HF_RETURN_IF_ERROR(log.finish(*store_, epoch, put));
   return {};
 }
 

@@ -198,7 +198,7 @@ TEST_P(KvMarkCrash, AReturnIsWholeOrNotBegun) {
         history.erase(store, key);
       // Tombstones go, since what they erased is durably dead: bits of the mark that are there
       // before it is known that there is no way back bring the erased records back.
-      ForTests::seal(store);
+      ForTests::seal(store).value();
       store.reclaim().value();
       store.reclaim().value();
       EXPECT_GT(store.stats().tombstones_dropped, 0u);

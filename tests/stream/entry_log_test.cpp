@@ -103,13 +103,14 @@ TEST(EntryLog, IsAsAMapThatSurvives) {
     const auto change = [&] {
       const auto key = "key" + std::to_string(random() % keys);
       if (random() % 3 != 0)
-        table.put(key, std::string(1 + random() % (seed == 3 ? 5000 : 40), 'a' + random() % 26));
+        table.put(key, std::string(1 + random() % (seed == 3 ? 5000 : 40),
+                                   static_cast<char>('a' + random() % 26)));
       else if (table.values().contains(key))
         table.erase(key);
     };
     for (int round = 0; round < 150; ++round) {
-      const unsigned changes = random() % (random() % 8 == 0 ? 400 : 6);
-      for (unsigned i = 0; i < changes; ++i)
+      const auto changes = random() % (random() % 8 == 0 ? 400 : 6);
+      for (std::size_t i = 0; i < changes; ++i)
         change();
       if (random() % 4 != 0) {
         table.complete();

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/record_reader.hpp>
 

@@ -4,6 +4,8 @@
 // first field is dropped.
 #include <fmt/format.h>
 
+#include <holdfast/base/format.hpp>
+
 #include "../text_encoding.hpp"
 #include "field_text.hpp"
 #include "record_parser.hpp"

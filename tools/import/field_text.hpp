@@ -12,8 +12,6 @@
 
 namespace holdfast::tools {
 
-inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 // "column N: `what`"
 std::string at_column(std::size_t column, std::string_view what);
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <holdfast/base/format.hpp>
+
 #include "field_text.hpp"
 
 namespace holdfast::tools {

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include <holdfast/base/format.hpp>
+
 #include "../text_encoding.hpp"
 #include "line_splitter.hpp"
 #include "record_parser.hpp"
@@ -147,11 +149,10 @@ class JsonLinesParser final : public RecordParser {
   // Without the blanks around it and the byte order marks before it: files put one behind the other
   // have them in the middle, too, and an object with them would be another one when read back.
   static std::string_view object_of(std::string_view line) {
-    constexpr std::string_view kMark = "\xEF\xBB\xBF";
     for (;;) {
       line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-      if (line.substr(0, kMark.size()) != kMark) break;
-      line.remove_prefix(kMark.size());
+      if (!line.starts_with(kByteOrderMark)) break;
+      line.remove_prefix(kByteOrderMark.size());
     }
     return line.substr(0, line.find_last_not_of(" \t\r") + 1);
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <holdfast/base/format.hpp>
+
 #include "../text_encoding.hpp"
 #include "field_text.hpp"
 #include "line_splitter.hpp"

@@ -163,8 +163,8 @@ class TreeBuilder final : public YAML::EventHandler {
 // The library takes the end of a file for the quote that is missing: `x: "abc` and all lines after
 // it are then one text. Only the last text of a file can be such a one.
 bool ends_within_quotes(const std::string& text, const YAML::Mark& last_scalar) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // The library does not count it.
   if (last_scalar.is_null()) return false;
+  // The library does not count a byte order mark.
   auto at = static_cast<std::size_t>(last_scalar.pos) +
             (text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return false;

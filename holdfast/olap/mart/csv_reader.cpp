@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::olap::mart {
 
 Status CsvFormat::validate() const {
@@ -78,12 +80,12 @@ Result<bool> CsvReader::has(std::size_t at) {
   return true;
 }
 
-// The byte order mark that some programs write before UTF-8.
 Status CsvReader::skip_mark() {
   if (begun_) return {};
   begun_ = true;
   HF_ASSIGN_OR_RETURN(const bool room, has(2));
-  if (room && std::string_view(buffer_).substr(begin_).starts_with("\xef\xbb\xbf")) begin_ += 3;
+  if (room && std::string_view(buffer_).substr(begin_).starts_with(kByteOrderMark))
+    begin_ += kByteOrderMark.size();
   return {};
 }
 

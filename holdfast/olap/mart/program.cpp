@@ -4,6 +4,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/mart/operations.hpp>
+#include <holdfast/sql/evaluate.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
@@ -45,13 +46,18 @@ class NoRows : public Input {
   Status values(std::uint32_t, std::span<const std::uint32_t>, Vector&) const override {
     return Error{Errc::kUnsupported, "star: no row"};
   }
-  Status indexes(std::uint32_t, std::span<const std::uint32_t>,
-                 std::vector<std::uint32_t>&) const override {
-    return Error{Errc::kUnsupported, "star: no row"};
-  }
 };
 
 }  // namespace
+
+Status Input::indexes(std::uint32_t, std::span<const std::uint32_t>,
+                      std::vector<std::uint32_t>&) const {
+  return Error{Errc::kUnsupported, "star: no slot"};
+}
+
+Result<Vector> NoSlots::over(std::uint32_t, const Expression&) const {
+  return Error{Errc::kUnsupported, "star: no slot"};
+}
 
 Result<Program> Program::compile(const Expression& e, const Columns& columns) {
   Program program(e);
@@ -182,20 +188,13 @@ Status Program::run(const Input& input, std::span<const std::uint32_t> rows, Vec
 }
 
 sql::ExpressionPointer folded_exactly(sql::ExpressionPointer expression) {
-  bool literal = !expression->arguments.empty();
-  for (auto& argument : expression->arguments) {
-    argument = folded_exactly(std::move(argument));
-    literal = literal && argument->operation == Operation::kLiteral;
-  }
-  const auto operation = expression->operation;
-  if (!literal || operation == Operation::kAggregate || operation == Operation::kOver ||
-      operation == Operation::kScalarQuery || operation == Operation::kGrouping)
-    return expression;
-  const auto program = Program::compile(*expression, NoSlots());
-  const std::uint32_t row = 0;
-  Vector value;
-  if (!program || !program->run(NoRows(), {&row, 1}, value)) return expression;
-  return sql::literal_of(value.value(expression->type, 0), expression->type, expression->at);
+  return sql::folded(std::move(expression), [](const Expression& e) -> Result<sql::Value> {
+    HF_ASSIGN_OR_RETURN(const auto program, Program::compile(e, NoSlots()));
+    const std::uint32_t row = 0;
+    Vector value;
+    HF_RETURN_IF_ERROR(program.run(NoRows(), {&row, 1}, value));
+    return value.value(e.type, 0);
+  });
 }
 
 }  // namespace holdfast::olap::mart

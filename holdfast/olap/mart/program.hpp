@@ -29,9 +29,9 @@ class Input {
   // Values of a column that has no slot.
   virtual Status values(std::uint32_t column, std::span<const std::uint32_t> rows,
                         Vector& to) const = 0;
-  // Indexes of a slot.
+  // Indexes of a slot; kUnsupported where there are none.
   virtual Status indexes(std::uint32_t slot, std::span<const std::uint32_t> rows,
-                         std::vector<std::uint32_t>& to) const = 0;
+                         std::vector<std::uint32_t>& to) const;
 };
 
 // What the columns of a table are to a program.
@@ -48,9 +48,7 @@ class Columns {
 class NoSlots : public Columns {
  public:
   std::optional<std::uint32_t> slot(std::uint32_t) const override { return std::nullopt; }
-  Result<Vector> over(std::uint32_t, const sql::Expression&) const override {
-    return Error{Errc::kUnsupported, "star: no slot"};
-  }
+  Result<Vector> over(std::uint32_t slot, const sql::Expression& expression) const override;
 };
 
 class Program {

@@ -38,10 +38,6 @@ class GroupInput : public Input {
       to.set(form, i, groups_[rows[i]][column]);
     return {};
   }
-  Status indexes(std::uint32_t, std::span<const std::uint32_t>,
-                 std::vector<std::uint32_t>&) const override {
-    return Error{Errc::kUnsupported, "star: no slot"};
-  }
 
  private:
   const StarPlan& plan_;

@@ -27,10 +27,6 @@ class TextInput : public Input {
     }
     return {};
   }
-  Status indexes(std::uint32_t, std::span<const std::uint32_t>,
-                 std::vector<std::uint32_t>&) const override {
-    return Error{Errc::kUnsupported, "star: no slot"};
-  }
 
  private:
   const Dictionary& texts_;
@@ -52,10 +48,6 @@ class NumberInput : public Input {
         to.numbers[i] = word;
     }
     return {};
-  }
-  Status indexes(std::uint32_t, std::span<const std::uint32_t>,
-                 std::vector<std::uint32_t>&) const override {
-    return Error{Errc::kUnsupported, "star: no slot"};
   }
 
  private:

@@ -1,12 +1,10 @@
 // A Dash index in a read-only region: as a crash left it, without being repaired.
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <holdfast/memory/sealed_word.hpp>
 
 #include "dash_support.hpp"
@@ -19,20 +17,12 @@ using namespace dash_detail;
 class DashReadOnly : public testing::Test {
  protected:
   DashReadOnly() {
-    RegionOptions size;
-    size.layout = RegionLayout::kFile;
-    size.size_bytes = size.unit_bytes = 64 * KiB;
-    region_.emplace(Region::open(path_ + "?granularity=line", size).value());
     DashOptions options;
     options.buckets = 3, options.stash_buckets = 1, options.segments = 20, options.max_depth = 4;
     dash_ = Dash::create(*region_, blocks::whole(*region_), options).value();
     for (std::uint16_t number = 1; number <= 20; ++number)
       add(hash_in(number % 3, 3, number & 3, number));
     dash_.reset();
-  }
-  ~DashReadOnly() override {
-    region_.reset();
-    std::filesystem::remove(path_);
   }
   void add(std::uint64_t hash) {
     const auto key = key_of_hash(hash, id_of(*region_));
@@ -46,10 +36,7 @@ class DashReadOnly : public testing::Test {
   // Everything is there once, nothing can be changed, and no byte was.
   void expect_readable() {
     std::vector<std::byte> before(region_->data(), region_->data() + region_->size_bytes());
-    region_.reset();
-    RegionOptions read;
-    read.access = RegionAccess::kOpenReadOnly;
-    region_.emplace(Region::open(path_ + "?granularity=line", read).value());
+    region_.reopen_read_only();
     const auto dash = Dash::open(*region_, blocks::whole(*region_)).value();
     Contents seen;
     dash->for_each([&](std::uint64_t key, std::uint64_t value) {
@@ -67,9 +54,8 @@ class DashReadOnly : public testing::Test {
     EXPECT_TRUE(std::equal(before.begin(), before.end(), region_->data()));
   }
 
-  const std::string path_ = "/dev/shm/holdfast_dash_" + std::to_string(::getpid());
   const DashShape shape_{3, 1, 20, 4};
-  std::optional<Region> region_;
+  FileRegion region_{64 * KiB};
   std::unique_ptr<Dash> dash_;
   Contents expected_;
 };
@@ -127,8 +113,7 @@ TEST_F(DashReadOnly, ASplitThatWasInterruptedInItsLastStepIsRead) {
   const std::vector<std::byte> after(begin, begin + shape_.segment_bytes());
   ASSERT_NE(before, after);
   const auto reopen = [&] {
-    region_.reset();
-    region_.emplace(Region::open(path_ + "?granularity=line", {}).value());
+    region_.reopen();
     begin = region_->data() + shape_.segment_at(0);
   };
   for (std::uint64_t at = 0; at < before.size(); at += kCacheLineBytes) {
@@ -157,10 +142,7 @@ TEST_F(DashReadOnly, ADamagedKeyIsNamedAndNotTakenForAnAbsentOne) {
     }
   }
   ASSERT_TRUE(damaged);
-  region_.reset();
-  RegionOptions read;
-  read.access = RegionAccess::kOpenReadOnly;
-  region_.emplace(Region::open(path_ + "?granularity=line", read).value());
+  region_.reopen_read_only();
   const auto dash = Dash::open(*region_, blocks::whole(*region_)).value();
   EXPECT_EQ(dash->find(key).code(), Errc::kCorrupt);
   std::optional<std::uint64_t> value;

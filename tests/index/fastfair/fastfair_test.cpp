@@ -1,11 +1,9 @@
 // A FAST+FAIR tree: its verbs, its options, how it fills and what it refuses.
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <holdfast/memory/sealed_word.hpp>
 
 #include "fastfair_support.hpp"
@@ -237,12 +235,8 @@ TEST(FastFair, ItLivesInAnExtentAndTouchesNothingElse) {
 
 // A shift and a split that were interrupted, read without being repaired.
 TEST(FastFair, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
-  const auto path = "/dev/shm/holdfast_fastfair_" + std::to_string(::getpid());
   constexpr FastFairShape kShape{4, 112};
-  RegionOptions size;
-  size.layout = RegionLayout::kFile;
-  size.size_bytes = size.unit_bytes = 64 * KiB;
-  std::optional<Region> region(Region::open(path + "?granularity=line", size).value());
+  FileRegion region(64 * KiB);
   auto tree = create(*region, slots_of(4));
   Contents expected;
   for (std::uint64_t key = 1; key <= 4; ++key)
@@ -261,10 +255,7 @@ TEST(FastFair, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
     left.sibling = seal_word<SealedWord>(1, sibling_context(id, 0));
   }
   const std::vector<std::byte> before(region->data(), region->data() + region->size_bytes());
-  region.reset();
-  RegionOptions read;
-  read.access = RegionAccess::kOpenReadOnly;
-  region.emplace(Region::open(path + "?granularity=line", read).value());
+  region.reopen_read_only();
   tree = open(*region);
   EXPECT_EQ(contents_of(*tree), expected);
   for (const auto& [key, value] : expected)
@@ -274,18 +265,11 @@ TEST(FastFair, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
   EXPECT_EQ(tree->update(3, 9).code(), Errc::kReadOnly);
   EXPECT_EQ(tree->erase(3).code(), Errc::kReadOnly);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), region->data()));
-  tree.reset();
-  region.reset();
-  std::filesystem::remove(path);
 }
 
 // It was kNotFound: only writing openings looked.
 TEST(FastFair, AReadOnlyOpeningNamesADamagedKey) {
-  const auto path = "/dev/shm/holdfast_fastfair_" + std::to_string(::getpid());
-  RegionOptions size;
-  size.layout = RegionLayout::kFile;
-  size.size_bytes = size.unit_bytes = 64 * KiB;
-  std::optional<Region> region(Region::open(path + "?granularity=line", size).value());
+  FileRegion region(64 * KiB);
   auto tree = create(*region, slots_of(4));
   for (std::uint64_t key = 1; key <= 4; ++key)
     tree->insert(key, key).value();
@@ -293,17 +277,11 @@ TEST(FastFair, AReadOnlyOpeningNamesADamagedKey) {
   auto* const entries = entries_of(head_of(*region, FastFairShape{4, 112}, 0));
   ASSERT_EQ(entries[1].key, 2u);
   entries[1].key ^= std::uint64_t{1} << 40;
-  region.reset();
-  RegionOptions read;
-  read.access = RegionAccess::kOpenReadOnly;
-  region.emplace(Region::open(path + "?granularity=line", read).value());
+  region.reopen_read_only();
   tree = open(*region);
   EXPECT_EQ(tree->find(2).code(), Errc::kCorrupt);
   EXPECT_EQ(tree->scan(0, [](std::uint64_t, std::uint64_t) { return true; }).code(),
             Errc::kCorrupt);
-  tree.reset();
-  region.reset();
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 // An FP-Tree: its verbs, its options, how it fills and what it refuses.
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "fptree_support.hpp"
 
@@ -275,11 +273,7 @@ TEST(FpTree, ItLivesInAnExtentAndTouchesNothingElse) {
 // A split that was interrupted, read without being repaired.
 TEST(FpTree, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
   using namespace fptree_detail;
-  const auto path = "/dev/shm/holdfast_fptree_" + std::to_string(::getpid());
-  RegionOptions size;
-  size.layout = RegionLayout::kFile;
-  size.size_bytes = size.unit_bytes = 64 * KiB;
-  std::optional<Region> region(Region::open(path + "?granularity=line", size).value());
+  FileRegion region(64 * KiB);
   auto tree = create(*region, leaves_of(4));
   Contents expected;
   for (std::uint64_t key = 1; key <= 4; ++key)
@@ -294,10 +288,7 @@ TEST(FpTree, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
     space.leaf(1).enter(id_of(*region), 1, 3);
   }
   const std::vector<std::byte> before(region->data(), region->data() + region->size_bytes());
-  region.reset();
-  RegionOptions read;
-  read.access = RegionAccess::kOpenReadOnly;
-  region.emplace(Region::open(path + "?granularity=line", read).value());
+  region.reopen_read_only();
   tree = open(*region);
   EXPECT_EQ(contents_of(*tree), expected);
   EXPECT_EQ(tree->leaves(), 2u);
@@ -311,18 +302,11 @@ TEST(FpTree, AReadOnlyTreeIsReadAsACrashLeftItAndNotChanged) {
   EXPECT_EQ(tree->update(3, 9).code(), Errc::kReadOnly);
   EXPECT_EQ(tree->erase(3).code(), Errc::kReadOnly);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), region->data()));
-  tree.reset();
-  region.reset();
-  std::filesystem::remove(path);
 }
 
 // It was kNotFound: only writing openings looked.
 TEST(FpTree, AReadOnlyOpeningNamesADamagedKey) {
-  const auto path = "/dev/shm/holdfast_fptree_" + std::to_string(::getpid());
-  RegionOptions size;
-  size.layout = RegionLayout::kFile;
-  size.size_bytes = size.unit_bytes = 64 * KiB;
-  std::optional<Region> region(Region::open(path + "?granularity=line", size).value());
+  FileRegion region(64 * KiB);
   auto tree = create(*region, leaves_of(4));
   for (std::uint64_t key = 1; key <= 4; ++key)
     tree->insert(key, key).value();
@@ -332,10 +316,7 @@ TEST(FpTree, AReadOnlyOpeningNamesADamagedKey) {
                                   sizeof(fptree_detail::LeafHead));
   ASSERT_EQ(records[1].key, 2u);
   records[1].key ^= std::uint64_t{1} << 40;
-  region.reset();
-  RegionOptions read;
-  read.access = RegionAccess::kOpenReadOnly;
-  region.emplace(Region::open(path + "?granularity=line", read).value());
+  region.reopen_read_only();
   tree = open(*region);
   EXPECT_EQ(tree->find(2).code(), Errc::kCorrupt);
   std::vector<std::optional<std::uint64_t>> values(1);
@@ -343,9 +324,6 @@ TEST(FpTree, AReadOnlyOpeningNamesADamagedKey) {
   EXPECT_EQ(tree->find_many(std::span(&key, 1), values).code(), Errc::kCorrupt);
   EXPECT_EQ(tree->scan(0, [](std::uint64_t, std::uint64_t) { return true; }).code(),
             Errc::kCorrupt);
-  tree.reset();
-  region.reset();
-  std::filesystem::remove(path);
 }
 
 }  // namespace
