@@ -49,12 +49,13 @@ Status EntryLog::for_each_block(kv::Store<>& store, Visit visit) const {
 // ---- What the store has ----
 
 Status EntryLog::load(kv::Store<>& store) {
-  const auto load_one = [this](std::string_view key, std::string_view bytes) {
+  const std::uint64_t most_handles = memory_limit_bytes() / 2 / sizeof(Place);
+  const auto load_one = [&](std::string_view key, std::string_view bytes) {
     const auto block = static_cast<std::uint32_t>(blocks_.size());
     blocks_.push_back({keys_.epoch_of_log(key), StateKeys::number_of_block(key),
                        static_cast<std::uint32_t>(bytes.size()), 0, false});
     if (bytes.size() < kSmallBytes) small_.push_back(block);
-    return load_block(block, bytes);
+    return load_block(block, bytes, most_handles);
   };
   HF_RETURN_IF_ERROR(for_each_block(store, load_one));
   for (std::uint32_t handle = 0; handle < places_.size(); ++handle) {
@@ -69,14 +70,13 @@ Status EntryLog::load(kv::Store<>& store) {
   return {};
 }
 
-Status EntryLog::load_block(std::uint32_t block, std::string_view bytes) {
+Status EntryLog::load_block(std::uint32_t block, std::string_view bytes,
+                            std::uint64_t most_handles) {
   return for_each_entry(bytes, [&](const Entry& entry) -> Status {
-    if (entry.handle >= places_.size()) {
-      if ((entry.handle + std::uint64_t{1}) * sizeof(Place) > memory_limit_bytes() / 2)
-        return Error{Errc::kCorrupt, "the handle " + std::to_string(entry.handle) +
-                                         " of an entry of the state is beyond what fits memory"};
-      places_.resize(entry.handle + std::size_t{1});
-    }
+    if (entry.handle >= most_handles)
+      return Error{Errc::kCorrupt, "the handle " + std::to_string(entry.handle) +
+                                       " of an entry of the state is beyond what fits memory"};
+    if (entry.handle >= places_.size()) places_.resize(entry.handle + std::size_t{1});
     set_newest(places_[entry.handle], block, entry);
     return {};
   });

@@ -14,7 +14,7 @@
 //            it was given, and kLeastBudget.
 // Tombstones stay while an older entry of their handle is on the medium, so that no crash brings
 //            it back: only an erase that is durable makes them superfluous.
-// Memory     16 bytes per handle, 32 per block, and a block that is being filled.
+// Memory     16 bytes per handle, 24 per block, and a block that is being filled.
 // Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
 // Threads    One at a time.
 // Errors     kCorrupt: a block is none. Those of the store.
@@ -92,7 +92,7 @@ class EntryLog {
   static Status for_each_entry(std::string_view block, Visit visit);
   template <class Visit>
   Status for_each_block(kv::Store<>& store, Visit visit) const;
-  Status load_block(std::uint32_t block, std::string_view bytes);
+  Status load_block(std::uint32_t block, std::string_view bytes, std::uint64_t most_handles);
   // One more entry of the handle, its newest.
   static void set_newest(Place& place, std::uint32_t block, const Entry& entry);
   bool is_newest(const Entry& entry, std::uint32_t block) const;
