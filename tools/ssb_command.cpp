@@ -30,7 +30,7 @@ int ssb_failed(const Error& error) {
 int load(const SsbArguments& arguments) {
   if (arguments.region.empty())
     return ssb_failed({Errc::kInvalidOption, "--region SPEC is wanted: where the star will be"});
-  if ((arguments.scale != 0) == !arguments.tables.empty())
+  if (arguments.scale.has_value() == !arguments.tables.empty())
     return ssb_failed({Errc::kInvalidOption, "--sf F or --tbl DIR is wanted, one of the two"});
   auto star = open_star(arguments);
   if (!star) return ssb_failed(star.error());

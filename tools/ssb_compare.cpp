@@ -103,7 +103,7 @@ Result<SsbComparison> SsbComparison::start(const SsbArguments& arguments, Team& 
   SsbComparison comparison;
   HF_ASSIGN_OR_RETURN(const auto names, names_of(arguments.compare));
   if (names.empty()) return comparison;
-  if (arguments.scale == 0 && arguments.tables.empty())
+  if (!arguments.scale && arguments.tables.empty())
     return Error{Errc::kInvalidOption,
                  "--compare wants the tables themselves: --sf F or --data DIR, which are loaded "
                  "into the region, too"};
@@ -114,11 +114,11 @@ Result<SsbComparison> SsbComparison::start(const SsbArguments& arguments, Team& 
   SsbPeer::Start how{peer_python(arguments.python), arguments.tables, arguments.order, team.size(),
                      ""};
   const bool wants_files = names != std::vector<std::string>{std::string(kRow)};
-  if (arguments.scale != 0 && wants_files) {
+  if (arguments.scale && wants_files) {
     how.tables = place + "/tables";
     std::filesystem::create_directories(how.tables);
     HF_ASSIGN_OR_RETURN(const auto generator,
-                        ssb::Generator::create(arguments.scale, arguments.seed));
+                        ssb::Generator::create(*arguments.scale, arguments.seed));
     HF_ASSIGN_OR_RETURN(const auto written,
                         ssb::write_tables(generator, how.tables, arguments.threads));
     note("{} of tables in {}\n", human_bytes(static_cast<double>(written.bytes)), how.tables);

@@ -32,11 +32,11 @@ Status load_into(const SsbArguments& arguments, StarStore& store) {
   const auto order =
       arguments.order == "date" ? ssb::FactOrder::kByDate : ssb::FactOrder::kAsLoaded;
   const bool by_row = arguments.layout == "row";
-  if (arguments.scale != 0) {
+  if (arguments.scale) {
     HF_ASSIGN_OR_RETURN(const auto generator,
-                        ssb::Generator::create(arguments.scale, arguments.seed));
+                        ssb::Generator::create(*arguments.scale, arguments.seed));
     const auto source =
-        fmt::format("generated, scale {}, seed {}", arguments.scale, arguments.seed);
+        fmt::format("generated, scale {}, seed {}", *arguments.scale, arguments.seed);
     HF_RETURN_IF_ERROR((by_row ? ssb::load_generated_rows : ssb::load_generated)(
         generator, source, store, arguments.threads, order));
   } else {
@@ -159,8 +159,8 @@ Pinning pinning_of(std::string_view word) {
 }
 
 Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> nodes) {
-  const bool loads = arguments.scale != 0 || !arguments.tables.empty();
-  if (arguments.scale != 0 && !arguments.tables.empty())
+  const bool loads = arguments.scale || !arguments.tables.empty();
+  if (arguments.scale && !arguments.tables.empty())
     return Error{Errc::kInvalidOption, "a scale and a directory of tables exclude each other"};
   if (!loads && arguments.region.empty())
     return Error{Errc::kInvalidOption,

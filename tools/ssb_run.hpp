@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 namespace holdfast::tools {
 
 struct SsbArguments {
-  double scale = 0;    // 0: not given.
+  std::optional<double> scale;
   std::string tables;  // A directory of .tbl files.
   std::uint64_t seed = 1;
   std::string region, size;

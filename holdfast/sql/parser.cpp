@@ -77,8 +77,8 @@ class StatementParser {
 
   // What stands behind a statement that was understood.
   Error beyond() const {
-    static constexpr std::array<std::string_view, 3> kKnown = {"QUALIFY", "MATCH_RECOGNIZE",
-                                                               "NATURAL"};
+    static constexpr std::array<std::string_view, 4> kKnown = {"QUALIFY", "MATCH_RECOGNIZE",
+                                                               "NATURAL", "LIKE"};
     for (const auto known : kKnown) {
       if (tokens_.is(known)) return unsupported_at(tokens_.peek().at, known);
     }
@@ -129,6 +129,9 @@ class StatementParser {
     HF_ASSIGN_OR_RETURN(table.if_not_exists, if_not_exists());
     table.at = tokens_.peek().at;
     HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
+    if (tokens_.is("LIKE") || tokens_.is("AS"))
+      return unsupported_at(tokens_.peek().at, "CREATE TABLE … " + tokens_.peek().upper,
+                            "write its columns in parentheses");
     HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
     do {
       HF_RETURN_IF_ERROR(table_member(table));
@@ -189,6 +192,8 @@ class StatementParser {
   Result<Statement> insert() {
     QueryStatement statement;
     statement.at = tokens_.take().at;
+    if (tokens_.is("OVERWRITE"))
+      return unsupported_at(tokens_.peek().at, "INSERT OVERWRITE", "INSERT INTO is");
     HF_RETURN_IF_ERROR(tokens_.expect("INTO"));
     HF_ASSIGN_OR_RETURN(statement.into, take_name(tokens_, "the name of a table"));
     if (tokens_.is_sign("(")) {

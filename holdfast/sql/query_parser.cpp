@@ -385,6 +385,7 @@ class QueryParser {
       HF_RETURN_IF_ERROR(tokens_.expect("OF"));
       HF_ASSIGN_OR_RETURN(table.as_of, parse_expression(tokens_));
     }
+    if (tokens_.is("TABLESAMPLE")) return unsupported_at(tokens_.peek().at, "TABLESAMPLE");
     HF_ASSIGN_OR_RETURN(table.alias, take_alias(tokens_));
     if (!table.alias.empty() && tokens_.is_sign("(")) {
       HF_ASSIGN_OR_RETURN(table.columns, take_names(tokens_, "a column"));

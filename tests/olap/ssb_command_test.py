@@ -218,6 +218,7 @@ class Ssb(unittest.TestCase):
                 (['run'], 'what shall be asked'),
                 (['run', '--sf', '1', '--data', 'x'], 'exclude each other'),
                 (['run', '--sf', '-1'], 'scale factor'),
+                (['load', '--sf', '0', '--region', 'star'], 'scale factor 0.000000: allowed are'),
                 (['run', '--sf', '0.001', '--queries', 'q9.9'], "query 'q9.9'"),
                 (['run', '--sf', '0.001', '--threads', '0'], 'threads'),
                 (['load', '--sf', '1'], '--region'),

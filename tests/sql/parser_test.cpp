@@ -54,6 +54,22 @@ TEST(Parser, NamesThePlace) {
             "line 2, column 8: there is no SUM of STRING");
 }
 
+// Words of Flink that would else be taken for an alias, or for a mistake.
+TEST(Parser, WhatIsNotSupportedIsNamed) {
+  EXPECT_EQ(refusal("SELECT v FROM t TABLESAMPLE SYSTEM (10)"),
+            "line 1, column 17: TABLESAMPLE is not supported");
+  EXPECT_EQ(refusal("CREATE TABLE u LIKE t"),
+            "line 1, column 16: CREATE TABLE … LIKE is not supported; write its columns in "
+            "parentheses");
+  EXPECT_EQ(refusal("CREATE TABLE u AS SELECT 1"),
+            "line 1, column 16: CREATE TABLE … AS is not supported; write its columns in "
+            "parentheses");
+  EXPECT_EQ(refusal("CREATE TABLE u (v INT) WITH ('connector' = 'none') LIKE t"),
+            "line 1, column 52: LIKE is not supported");
+  EXPECT_EQ(refusal("INSERT OVERWRITE t SELECT 1"),
+            "line 1, column 8: INSERT OVERWRITE is not supported; INSERT INTO is");
+}
+
 // Flink's hints stand in comments: a query without them would be another one.
 TEST(Parser, HintsAreRefusedByNameAndCommentsStay) {
   EXPECT_EQ(refusal("SELECT\n  /*+ STATE_TTL('t' = '1 h') */ v FROM t"),
