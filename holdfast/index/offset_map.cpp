@@ -187,10 +187,11 @@ OffsetMap::~OffsetMap() {
   domain_.synchronize();
   domain_.collect();  // Tables that were retired go back before the arena ends.
   if (tables_ == nullptr) return;
-  for (std::uint32_t partition = 0; partition < partitions_; ++partition) {
-    if (tables_[partition].load(std::memory_order_acquire) != 0)
-      TableArena::free(&table(partition));
-  }
+  std::uint64_t current_bytes = 0;  // They go with the arena, all at once.
+  for (std::uint32_t partition = 0; partition < partitions_; ++partition)
+    current_bytes +=
+        tables_[partition].load(std::memory_order_acquire) == 0 ? 0 : table(partition).bytes;
+  HF_CHECK(arena_.live_bytes() == current_bytes);
 }
 
 // ---- Geometry ----

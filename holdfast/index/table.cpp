@@ -72,10 +72,8 @@ void unmap(Slab* slab) {
 }  // namespace
 
 TableArena::~TableArena() {
-  for (Slab* slab : {open_[0], open_[1], spare_}) {
-    if (slab != nullptr) close_slab(slab);
-  }
-  HF_CHECK(live_bytes_ == 0 && slabs_.empty() && held_bytes_ == 0);
+  for (Slab* slab : slabs_)
+    unmap(slab);
 }
 
 Slab* TableArena::map_slab(Stream stream, std::uint64_t table_bytes) {
@@ -83,14 +81,15 @@ Slab* TableArena::map_slab(Stream stream, std::uint64_t table_bytes) {
   const std::uint64_t unit_bytes = huge ? kHugePageBytes : kSmallUnitBytes;
   const std::uint64_t bytes =
       round_up(std::max(huge ? kSlabBytes : kSmallSlabBytes, table_bytes), unit_bytes);
-  // Mapped with room to align, then trimmed.
-  const std::uint64_t mapped = bytes + unit_bytes - kPageBytes;
+  // Mapped with room to align huge pages, then trimmed.
+  const std::uint64_t alignment = huge ? unit_bytes : kPageBytes;
+  const std::uint64_t mapped = bytes + alignment - kPageBytes;
   void* raw = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
   auto* begin = static_cast<std::byte*>(raw);
   auto* memory =
-      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(raw), unit_bytes));
+      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(raw), alignment));
   if (memory != begin) ::munmap(begin, static_cast<std::size_t>(memory - begin));
   const auto behind = static_cast<std::size_t>(begin + mapped - (memory + bytes));
   if (behind != 0) ::munmap(memory + bytes, behind);
@@ -148,6 +147,15 @@ void TableArena::prepare() {
   }
 }
 
+// Small pages all at once: a fault for each takes several times as long.
+void TableArena::take_unit(Slab* slab, std::size_t number) {
+  slab->units[number].held = true;
+  held_bytes_ += slab->unit_bytes;
+  // Advice: refused (before Linux 5.14), they come one by one.
+  if (!slab->huge())
+    ::madvise(slab->memory + number * slab->unit_bytes, slab->unit_bytes, MADV_POPULATE_WRITE);
+}
+
 Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, Stream stream) {
   const std::uint64_t bytes = (std::uint64_t{geometry.total()} + 1) * kCacheLineBytes;
   const std::lock_guard lock(mutex_);
@@ -168,10 +176,9 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
   }
   Slab* const slab = open;
   const std::uint64_t offset = slab->used;
-  auto* table = new (slab->memory + offset) Table{geometry, partition, bytes, slab, this};
   slab->for_each_unit(offset, bytes, [&](std::size_t number, std::uint64_t part) {
     Unit& unit = slab->units[number];
-    if (!unit.held) unit.held = true, held_bytes_ += slab->unit_bytes;
+    if (!unit.held) take_unit(slab, number);
     unit.live += part;
     if (offset < number * slab->unit_bytes) {
       unit.reaches_in = offset;
@@ -179,6 +186,7 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
       unit.first = offset;
     }
   });
+  auto* table = new (slab->memory + offset) Table{geometry, partition, bytes, slab, this};
   slab->used += bytes;
   slab->live += bytes;
   live_bytes_ += bytes;

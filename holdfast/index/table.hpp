@@ -69,7 +69,7 @@ static_assert(sizeof(Table) == kCacheLineBytes);
 class TableArena {
  public:
   TableArena() = default;
-  ~TableArena();  // Every table was freed.
+  ~TableArena();  // Tables that were not freed go with it.
   TableArena(const TableArena&) = delete;
   TableArena& operator=(const TableArena&) = delete;
 
@@ -107,6 +107,7 @@ class TableArena {
   Slab* map_slab(Stream stream, std::uint64_t table_bytes);
   void close_slab(Slab* slab);
   Cursor next_unit() const;
+  void take_unit(Slab* slab, std::size_t number);
   void release(Table* table);
   void release_unit(Slab* slab, std::size_t unit);
   Cursor emptiest() const;
