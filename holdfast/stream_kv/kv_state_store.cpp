@@ -15,7 +15,7 @@ namespace holdfast::stream {
 namespace {
 
 constexpr std::uint64_t kHasFormat = std::uint64_t{1} << 63;
-constexpr char kFormat = 3, kOldestFormat = 2;  // Without a byte: 1.
+constexpr char kFormat = 4, kOldestFormat = 2;  // Without a byte: 1.
 constexpr std::size_t kSmallBlock = 4096;       // Smaller ones share a fence.
 // Of a block's number. Without the first it is of a build that knew no runs.
 constexpr std::uint32_t kSaysRun = std::uint32_t{1} << 31, kInRun = 1;

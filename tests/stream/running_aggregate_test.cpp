@@ -116,7 +116,7 @@ void compare_runs(AggregateKind kind, bool distinct, std::uint64_t seed) {
     }
     if (step % 97 == 0) {  // On from the bytes of either.
       std::string ours, theirs;
-      interpreted.append_bytes(aggregate, true, ours);
+      interpreted.append_bytes(aggregate, true, true, ours);
       compiled.append(theirs);
       ASSERT_EQ(ours, theirs);
       interpreted = {};
@@ -285,7 +285,7 @@ TEST(RunningAggregate, ADamagedValueIsRefused) {
   held.add(aggregate, true, Value::of(5));
   gathered.add(aggregate, Value::of(5));
   std::string bytes, more;
-  held.append_bytes(aggregate, true, bytes);
+  held.append_bytes(aggregate, true, true, bytes);
   gathered.append_bytes(aggregate, more);
   for (auto* each : {&bytes, &more}) {
     const auto known = each->find(std::string("\1\5", 2));

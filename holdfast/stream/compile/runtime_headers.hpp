@@ -11,14 +11,14 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
     kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kOrderHeader, kOutputHeader, kPoolHeader,
     kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortedRunsHeader, kTableHeader, kValuesHeader, kWindowJoinHeader;
+    kSortedRunsHeader, kTableHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 24> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 25> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -41,6 +41,7 @@ inline constexpr std::array<RuntimeHeader, 24> kRuntimeHeaders = {{
     {"slices.hpp", kSlicesHeader},
     {"sorted_runs.hpp", kSortedRunsHeader},
     {"table.hpp", kTableHeader},
+    {"value_parts.hpp", kValuePartsHeader},
     {"values.hpp", kValuesHeader},
     {"window_join.hpp", kWindowJoinHeader},
 }};

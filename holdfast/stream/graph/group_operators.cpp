@@ -1,11 +1,15 @@
 #include "group_operators.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::stream::graph {
 namespace {
 
 constexpr std::int64_t kHalfOfSlices = std::int64_t{1} << 49;
+constexpr std::int64_t kParts = 1;  // Of running groups: the slice of the parts of their values.
 
 // Each aggregate whose filter holds, with the value of its argument: visit(i, value) -> Status.
 template <class Visit>
@@ -31,6 +35,14 @@ Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row) {
       return Error{Errc::kCorrupt, "a key of the state is none of this query"};
   }
   return {};
+}
+
+std::string key_of_part(std::string_view group, std::size_t aggregate, std::int64_t number) {
+  std::string key;
+  append_part(group, key);
+  append_ordered(static_cast<std::int64_t>(aggregate), key);
+  append_ordered(number, key);
+  return key;
 }
 
 }  // namespace
@@ -140,10 +152,16 @@ Status WindowGroups::pass(std::int64_t watermark) {
 }
 
 // ---- Running ----
-void RunningGroups::Codec::encode(const State& state, std::string& bytes) const {
+void RunningGroups::Codec::append(const State& state, bool whole, std::string& bytes) const {
   append_ordered(state.rows, bytes);
   for (std::size_t i = 0; i < group->aggregates.size(); ++i)
-    state.aggregates[i].append_bytes(group->aggregates[i], retracts, bytes);
+    state.aggregates[i].append_bytes(group->aggregates[i], retracts, whole, bytes);
+}
+
+bool RunningGroups::Codec::encode_whole(const State& state, std::string& bytes) const {
+  append(state, true, bytes);
+  return std::any_of(state.aggregates.begin(), state.aggregates.end(),
+                     [](const RunningAggregate& aggregate) { return aggregate.has_parts(); });
 }
 
 bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
@@ -162,6 +180,107 @@ RunningGroups::RunningGroups(const Parts& parts, bool retracts)
       retracts_(retracts),
       table_(parts.store, parts.first_slice, Codec{&group_, retracts}, parts.retention),
       sweeps_(parts.retention) {}
+
+// ---- Parts of the values ----
+Status RunningGroups::restore() {
+  HF_RETURN_IF_ERROR(table_.restore());
+  if (store() == nullptr) return {};
+  // A crash may have come before an older one was removed.
+  std::map<std::string, std::pair<std::string, std::uint64_t>, std::less<>> newest;
+  HF_RETURN_IF_ERROR(store()->for_each_version(
+      slice(kParts),
+      [&](std::string_view key, std::string_view part, std::uint64_t version) -> Status {
+        const auto [place, first] = newest.try_emplace(std::string(key));
+        if (!first) store()->remove_version(slice(kParts), key, place->second.second);
+        place->second = {std::string(part), version};
+        if (part.empty()) newest.erase(place);
+        return {};
+      }));
+  for (const auto& [key, part] : newest)
+    HF_RETURN_IF_ERROR(take_part(key, part.first, part.second));
+  for (auto& [key, entry] : table_) {
+    for (std::size_t i = 0; i < entry.value.aggregates.size(); ++i) {
+      if (!entry.value.aggregates[i].end_parts(group_.aggregates[i], store()->keeps_entries()))
+        return Error{Errc::kCorrupt, "of the values of a group some parts are missing"};
+    }
+  }
+  return {};
+}
+
+Status RunningGroups::take_part(std::string_view key, std::string_view part,
+                                std::uint64_t version) {
+  part.remove_prefix(1);  // As of other entries (state_table.hpp).
+  std::string_view rest = key, group;
+  bool taken = graph::take_part(rest, group) && rest.size() == 16;
+  const auto aggregate = static_cast<std::uint64_t>(take_ordered(rest));
+  const auto number = take_ordered(rest);
+  const auto found = taken ? table_.find(group) : table_.end();
+  taken = found != table_.end() && aggregate < group_.aggregates.size() &&
+          found->second.value.aggregates[aggregate].take_part(group_.aggregates[aggregate], number,
+                                                              part, version);
+  return taken ? Status() : Error{Errc::kCorrupt, "a part of the state is none of this query"};
+}
+
+Status RunningGroups::put_state() {
+  HF_RETURN_IF_ERROR(table_.put_all(
+      [this](const std::string& key, State& state) { return put_parts(key, state); }));
+  // Those that were written anew are among them.
+  for (auto& [key, version] : gone_parts_)
+    HF_RETURN_IF_ERROR(store()->replace(slice(kParts), key, {}, version));
+  gone_parts_.clear();
+  return {};
+}
+
+Status RunningGroups::put_parts(const std::string& key, State& state) {
+  Status status;
+  std::string bytes;
+  for (std::size_t i = 0; i < state.aggregates.size() && status; ++i) {
+    const auto put = [&](std::int64_t number, std::string_view part, query::Mark& mark) {
+      const auto key_of_it = key_of_part(key, i, number);
+      const auto gone = gone_parts_.find(key_of_it);
+      if (HF_MUTANT("ST41", gone != gone_parts_.end(), false))
+        mark.version = gone->second, gone_parts_.erase(gone);
+      bytes = '\1';
+      bytes += part;
+      status = store()->replace(slice(kParts), key_of_it, bytes, mark.version);
+      return status.has_value();
+    };
+    const auto erase = [&](std::int64_t number, const query::Mark& mark) {
+      if (HF_MUTANT("ST43", mark.version != 0, false))
+        gone_parts_.emplace(key_of_part(key, i, number), mark.version);
+    };
+    state.aggregates[i].put_parts(group_.aggregates[i], retracts_, put, erase);
+  }
+  return status;
+}
+
+void RunningGroups::forget_parts(const std::string& key, const State& state) {
+  for (std::size_t i = 0; i < state.aggregates.size(); ++i) {
+    state.aggregates[i].for_each_part([&](std::int64_t number, const query::Mark& mark) {
+      if (HF_MUTANT("ST42", mark.version != 0, false))
+        gone_parts_.emplace(key_of_part(key, i, number), mark.version);
+    });
+  }
+}
+
+// Groups are whole; so what the store has of parts goes.
+Status RunningGroups::visit_state(VisitState visit) const {
+  const auto gone = [&](const std::string& key, std::uint64_t version) {
+    return version == 0 ? Status() : visit(slice(kParts), key, {}, version, true);
+  };
+  for (const auto& [key, version] : gone_parts_)
+    HF_RETURN_IF_ERROR(gone(key, version));
+  Status status;
+  for (const auto& [key, entry] : table_) {
+    for (std::size_t i = 0; i < entry.value.aggregates.size(); ++i) {
+      entry.value.aggregates[i].for_each_part([&](std::int64_t number, const query::Mark& mark) {
+        if (status) status = gone(key_of_part(key, i, number), mark.version);
+      });
+    }
+    HF_RETURN_IF_ERROR(status);
+  }
+  return table_.visit_state(visit);
+}
 
 Status RunningGroups::change(State& state, bool adding, const sql::Row& row) {
   state.rows += adding ? 1 : -1;
@@ -185,7 +304,8 @@ Result<sql::Row> RunningGroups::row_of(std::string_view key, const State& state)
 
 Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
   if (std::int64_t oldest = 0; sweeps_.due(oldest))
-    table_.sweep(oldest, [](const std::string&, const State&) {});
+    table_.sweep(oldest,
+                 [this](const std::string& key, const State& state) { forget_parts(key, state); });
   std::string key;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(group_.keys, row, key, null));
@@ -206,6 +326,7 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
   State& state = table_.changing(known);
   HF_RETURN_IF_ERROR(change(state, adds(kind), row));
   if (state.rows == 0) {
+    forget_parts(key, state);
     table_.erase(known);
     return emit(RowKind::kDelete, before);
   }

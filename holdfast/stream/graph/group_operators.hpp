@@ -2,7 +2,9 @@
 // those that change with each row.
 #pragma once
 
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <holdfast/stream/graph/operator.hpp>
@@ -94,14 +96,16 @@ class WindowGroups : public Operator {
 
 // Groups without a window: each change of a group's row goes out.
 //
-// State  keys -> how many rows, aggregates.
+// State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
+//        (compile/runtime/value_parts.hpp), where they are many and the store keeps what it was
+//        given.
 class RunningGroups : public Operator {
  public:
   explicit RunningGroups(const Parts& parts, bool retracts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
-  Status restore() override { return table_.restore(); }
-  Status put_state() override { return table_.put_all(); }
-  Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  Status restore() override;
+  Status put_state() override;
+  Status visit_state(VisitState visit) const override;
   StateSize state_size() const override { return size_of(table_); }
 
  protected:
@@ -115,15 +119,23 @@ class RunningGroups : public Operator {
   struct Codec {
     const sql::Group* group;
     bool retracts;
-    void encode(const State& state, std::string& bytes) const;
+    void encode(const State& state, std::string& bytes) const { append(state, false, bytes); }
+    bool encode_whole(const State& state, std::string& bytes) const;
     bool decode(std::string_view& bytes, State& state) const;
+
+   private:
+    void append(const State& state, bool whole, std::string& bytes) const;
   };
+  Status take_part(std::string_view key, std::string_view part, std::uint64_t version);
+  Status put_parts(const std::string& key, State& state);
+  void forget_parts(const std::string& key, const State& state);
   Status change(State& state, bool adding, const sql::Row& row);
   Result<sql::Row> row_of(std::string_view key, const State& state) const;
 
   const sql::Group& group_;
   const bool retracts_;
   StateTable<State, Codec> table_;
+  std::map<std::string, std::uint64_t> gone_parts_;  // Versions the store still has.
   Sweeps sweeps_;
 };
 

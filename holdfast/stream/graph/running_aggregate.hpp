@@ -4,17 +4,23 @@
 // once (DISTINCT), holds its values and how often each is there; where no value is ever taken back
 // it holds what sql::Accumulator does.
 //
+// Many values go into parts of the state (compile/runtime/value_parts.hpp), which are written and
+// taken beside the bytes of the aggregate.
+//
 // Costs  add() and take_back() O(log values), result() O(1). Where the result depends on the order
 //        of the values (sql::gathers), and of variances of different values, result() is O(values).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/aggregate.hpp>
+#include <holdfast/stream/compile/runtime/value_parts.hpp>
 
 namespace holdfast::stream::graph {
 
@@ -25,8 +31,25 @@ class RunningAggregate {
   void take_back(const sql::Aggregate& aggregate, const sql::Value& value);
   Result<sql::Value> result(const sql::Aggregate& aggregate, bool retracts) const;
 
-  void append_bytes(const sql::Aggregate& aggregate, bool retracts, std::string& bytes) const;
+  // `whole`: with the values that parts have.
+  void append_bytes(const sql::Aggregate& aggregate, bool retracts, bool whole,
+                    std::string& bytes) const;
   bool take_bytes(const sql::Aggregate& aggregate, bool retracts, std::string_view& bytes);
+
+  // ---- Parts ----
+
+  using PutPart = FunctionRef<bool(std::int64_t number, std::string_view part, query::Mark&)>;
+  using ErasePart = FunctionRef<void(std::int64_t number, const query::Mark&)>;
+
+  bool has_parts() const { return parts_ != nullptr; }
+  // A checkpoint, before append_bytes(). False: put() said so.
+  bool put_parts(const sql::Aggregate& aggregate, bool retracts, PutPart put, ErasePart erase);
+  void for_each_part(ErasePart visit) const;
+  // Behind take_bytes(). False: it is none of this aggregate.
+  bool take_part(const sql::Aggregate& aggregate, std::int64_t number, std::string_view part,
+                 std::uint64_t version);
+  // Behind the last part. `keeps`: parts are written on. False: some are missing.
+  bool end_parts(const sql::Aggregate& aggregate, bool keeps);
 
  private:
   // Of MIN and MAX the value that is the result comes first.
@@ -37,9 +60,12 @@ class RunningAggregate {
   using Values = std::map<std::string, std::int64_t, Order>;
 
   Values& values_of(const sql::Aggregate& aggregate);
+  void note(const std::string& value, std::int64_t change);
 
   sql::Accumulator sum_;
   Values values_;  // By their bytes.
+  std::unique_ptr<query::ValueParts> parts_;
+  std::uint32_t wanted_parts_ = 0;  // While they are taken.
 };
 
 }  // namespace holdfast::stream::graph

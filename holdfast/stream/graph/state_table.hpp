@@ -25,7 +25,8 @@
 namespace holdfast::stream::graph {
 
 // `Codec` has encode(const Value&, std::string&) and decode(std::string_view&, Value&), false: the
-// bytes are none.
+// bytes are none. Where the store has a part of a value elsewhere, it has encode_whole(), too: with
+// all of it, and whether there is such a part.
 template <class Value, class Codec>
 class StateTable {
  public:
@@ -44,6 +45,7 @@ class StateTable {
 
   iterator find(std::string_view key) { return entries_.find(key); }
   typename Entries::const_iterator find(std::string_view key) const { return entries_.find(key); }
+  typename Entries::const_iterator begin() const { return entries_.begin(); }
   typename Entries::const_iterator end() const { return entries_.end(); }
   iterator lower_bound(std::string_view key) { return entries_.lower_bound(key); }
   iterator begin() { return entries_.begin(); }
@@ -104,7 +106,7 @@ class StateTable {
     return {};
   }
 
-  // All that a checkpoint would have, and what it would take away: visit(slice, key, state,
+  // All that a checkpoint would have, whole, and what it would take away: visit(slice, key, state,
   // version, changed), no state for what is gone.
   template <class Visit>
   Status visit_state(Visit visit) const {
@@ -112,8 +114,8 @@ class StateTable {
     for (const auto& [key, version] : gone_)
       HF_RETURN_IF_ERROR(visit(slice_, key, {}, version, true));
     for (const auto& [key, entry] : entries_) {
-      encode(entry, bytes);
-      HF_RETURN_IF_ERROR(visit(slice_, key, bytes, entry.version, entry.changed));
+      const bool has_part = encode_whole(entry, bytes);
+      HF_RETURN_IF_ERROR(visit(slice_, key, bytes, entry.version, entry.changed || has_part));
     }
     return {};
   }
@@ -127,6 +129,11 @@ class StateTable {
   }
 
   Status put_all() {
+    return put_all([](const std::string&, Value&) -> Status { return {}; });
+  }
+  // prepare(key, value) -> Status: before the value is put, where the store keeps it.
+  template <class Prepare>
+  Status put_all(Prepare prepare) {
     if (store_ == nullptr) return {};
     if (!keeps()) {
       for (auto& [key, entry] : entries_)
@@ -138,8 +145,9 @@ class StateTable {
     gone_.clear();
     for (const auto& key : changed_) {
       const auto found = entries_.find(key);
-      if (found != entries_.end() && found->second.changed)
-        HF_RETURN_IF_ERROR(put(key, found->second));
+      if (found == entries_.end() || !found->second.changed) continue;
+      HF_RETURN_IF_ERROR(prepare(key, found->second.value));
+      HF_RETURN_IF_ERROR(put(key, found->second));
     }
     changed_.clear();
     return {};
@@ -158,10 +166,20 @@ class StateTable {
 
   // What has no bytes is gone, so the first one says what follows: the value, or when it changed.
   static constexpr char kPlain = 1, kTimed = 2;
-  void encode(const Entry& entry, std::string& bytes) const {
+  void begin(const Entry& entry, std::string& bytes) const {
     bytes = retention_.ends() ? kTimed : kPlain;
     if (retention_.ends()) append_ordered(entry.used_ms, bytes);
+  }
+  void encode(const Entry& entry, std::string& bytes) const {
+    begin(entry, bytes);
     codec_.encode(entry.value, bytes);
+  }
+  bool encode_whole(const Entry& entry, std::string& bytes) const {
+    begin(entry, bytes);
+    if constexpr (requires { codec_.encode_whole(entry.value, bytes); })
+      return codec_.encode_whole(entry.value, bytes);
+    codec_.encode(entry.value, bytes);
+    return false;
   }
 
   Status put(const std::string& key, Entry& entry) {

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/order.hpp>
+#include <holdfast/stream/compile/runtime/value_parts.hpp>
 
 namespace holdfast::query {
 
@@ -294,11 +296,35 @@ inline constexpr bool depends_on_order = false;
 template <bool kSingle, bool kAverage>
 inline constexpr bool depends_on_order<SumOfReals<kSingle, kAverage>> = true;
 
+// The parts that hold the values of an aggregate, if the state of a changing group has them so.
+class HasParts {
+ public:
+  // What a checkpoint needs of `values`, from many of them on: as ValueParts::put().
+  template <class All, class Put, class Erase>
+  bool put_parts(std::size_t values, const All& all, const Put& put, const Erase& erase) {
+    if (parts_ == nullptr && values <= ValueParts::kMostWhole) return true;
+    if (parts_ == nullptr) parts_ = std::make_unique<ValueParts>();
+    return parts_->put(values, all, put, erase);
+  }
+  template <class Visit>
+  void for_each_part(const Visit& visit) const {
+    if (parts_ != nullptr) parts_->for_each(visit);
+  }
+
+ protected:
+  void note(const std::string& value, std::int64_t change) {
+    if (parts_ != nullptr) [[unlikely]]
+      parts_->note({value.data(), value.size()}, change);
+  }
+
+  std::unique_ptr<ValueParts> parts_;
+};
+
 // Of different values only.
 //
 // Costs  add() O(1), result() O(1); of SUM and AVG of reals O(values).
 template <class T, class Inner>
-class Distinct {
+class Distinct : public HasParts {
  public:
   void add(const Maybe<T>& value) {
     if (value.known) insert(Key(value));
@@ -319,7 +345,23 @@ class Distinct {
       return inner_.result(run);
     }
   }
+  template <class Put, class Erase>
+  bool put_values(const Put& put, const Erase& erase) {
+    const auto all = [this](const auto& visit) {
+      std::string value;
+      for (const auto& entry : values_.entries()) {
+        value.clear();
+        entry.key.append(value);
+        visit(Text{value.data(), value.size()}, 1);
+      }
+    };
+    return put_parts(values_.entries().size(), all, put, erase);
+  }
   void append(std::string& bytes) const {
+    if (parts_ != nullptr) {
+      append_raw(~std::uint64_t{0}, bytes);
+      return append_raw(parts_->count(), bytes);
+    }
     append_raw(static_cast<std::uint64_t>(values_.entries().size()), bytes);
     std::string value;
     visit_in_order(values_, [&](const auto& entry) {
@@ -350,11 +392,15 @@ class Distinct {
   struct Nothing {};
 
   void insert(const Key& key) {
-    [[maybe_unused]] const auto before = values_.entries().size();
+    const auto before = values_.entries().size();
     values_.at(key, key.hash());
-    if constexpr (!depends_on_order<Inner>) {
-      if (values_.entries().size() != before) inner_.add(key.template get<0>());
-    }
+    if (values_.entries().size() == before) return;
+    if constexpr (!depends_on_order<Inner>) inner_.add(key.template get<0>());
+    if (parts_ == nullptr) [[likely]]
+      return;
+    std::string bytes;
+    key.append(bytes);
+    note(bytes, 1);
   }
 
   Table<Key, Nothing, 2> values_;
@@ -367,14 +413,16 @@ class Distinct {
 // Costs  add() and take_back() O(log values), result() O(1); of SUM and AVG of different reals
 //        O(values).
 template <class T, class Inner, bool kOnce>
-class OfValues {
+class OfValues : public HasParts {
   static constexpr bool kExtreme = is_extreme<Inner>;
   static_assert(kOnce || kExtreme);  // Others subtract.
 
  public:
   void add(const Maybe<T>& value) {
     if (!value.known) return;
-    [[maybe_unused]] const auto times = ++values_[bytes_of(value)];
+    auto bytes = bytes_of(value);
+    note(bytes, 1);
+    [[maybe_unused]] const auto times = ++values_[std::move(bytes)];
     if constexpr (kSubtracts) {
       if (times == 1) inner_.add(value);
     }
@@ -382,7 +430,9 @@ class OfValues {
   void take_back(const Maybe<T>& value) {
     if (!value.known) return;
     const auto found = values_.find(bytes_of(value));
-    if (found == values_.end() || --found->second != 0) return;
+    if (found == values_.end()) return;
+    note(found->first, -1);
+    if (--found->second != 0) return;
     values_.erase(found);
     if constexpr (kSubtracts) inner_.take_back(value);
   }
@@ -398,7 +448,19 @@ class OfValues {
       return inner.result(run);
     }
   }
+  template <class Put, class Erase>
+  bool put_values(const Put& put, const Erase& erase) {
+    const auto all = [this](const auto& visit) {
+      for (const auto& [bytes, times] : values_)
+        visit(Text{bytes.data(), bytes.size()}, times);
+    };
+    return put_parts(values_.size(), all, put, erase);
+  }
   void append(std::string& bytes) const {
+    if (parts_ != nullptr) {
+      append_ordered(-1, bytes);
+      return append_raw(parts_->count(), bytes);
+    }
     std::vector<const typename Values::value_type*> by_bytes;
     for (const auto& value : values_)
       by_bytes.push_back(&value);
@@ -474,6 +536,11 @@ struct StateOf {
   void append(std::string& bytes) const {
     std::apply([&](const auto&... each) { (each.append(bytes), ...); }, all);
   }
+  // Of those that hold values: visit(number, aggregate) -> go on.
+  template <class Visit>
+  bool for_each_of_values(const Visit& visit) {
+    return for_each_of_values(visit, std::index_sequence_for<Aggregates...>());
+  }
   // False: the bytes are no such state, or there are more of them.
   bool take(Text bytes) {
     const bool taken = std::apply([&](auto&... each) { return (each.take(bytes) && ...); }, all);
@@ -481,6 +548,16 @@ struct StateOf {
   }
 
  private:
+  template <class Visit, std::size_t... kNumbers>
+  bool for_each_of_values(const Visit& visit, std::index_sequence<kNumbers...>) {
+    const auto one = [&](std::int64_t number, auto& aggregate) {
+      if constexpr (std::is_base_of_v<HasParts, std::decay_t<decltype(aggregate)>>)
+        return visit(number, aggregate);
+      else
+        return true;
+    };
+    return (one(kNumbers, get<kNumbers>()) && ...);
+  }
   template <std::size_t... kNumbers>
   void merge(const StateOf& other, std::index_sequence<kNumbers...>) {
     (get<kNumbers>().merge(other.get<kNumbers>()), ...);

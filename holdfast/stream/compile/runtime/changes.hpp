@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/table.hpp>
+#include <holdfast/stream/compile/runtime/value_parts.hpp>
 
 namespace holdfast::query {
 
@@ -163,12 +164,6 @@ class Kept {
 };
 
 // ---- State ----
-
-// Of an entry of the state: what the store has of it.
-struct Mark {
-  std::uint64_t version = 0;  // 0: nothing.
-  bool changed = false;       // Since.
-};
 
 // One table of an operator in the state store: entries that replace one another.
 class StoredEntries {

@@ -196,7 +196,8 @@ class WindowGroups {
   std::int64_t now_ = kNoTime;  // The watermark.
 };
 
-// State  keys -> how many rows, aggregates.
+// State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
+//        (value_parts.hpp), where they are many and the store keeps what it was given.
 template <class Definition>
 class RunningGroups {
   using Row = typename Definition::Row;
@@ -205,7 +206,8 @@ class RunningGroups {
   using State = typename Definition::State;
 
  public:
-  explicit RunningGroups(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+  explicit RunningGroups(Run& run)
+      : run_(run), stored_(run.host, kSlice), parts_(run.host, kSlice + 1) {}
 
   template <class Graph>
   void take(Graph& graph, Change change, const Row& row) {
@@ -228,7 +230,7 @@ class RunningGroups {
     gather(*known, adds(change), row);
     if (run_.failed) return;
     if (known->value.rows == 0) {
-      stored_.erase(known->value.mark, [&](std::string& bytes) { known->key.append(bytes); });
+      erase_stored(*known);
       const auto row_before = before.row();
       groups_.erase(*known);
       return Definition::give(graph, Change::kDelete, row_before);
@@ -249,10 +251,11 @@ class RunningGroups {
   void set_watermark(std::int64_t) {}
   bool adopt(const GraphEntry& entry) {
     Text state = entry.state;
-    if (state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
+    auto& stored = entry.slice == kSlice ? stored_ : parts_;
+    if (state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
     Key key;
     state = {state.data + 1, state.size - 1};
-    if (!key.take(entry.key)) return false;
+    if (entry.slice != kSlice || !key.take(entry.key)) return false;
     auto& known = groups_.at(key);
     if (!take_ordered(state, known.value.rows) || !known.value.state.take(state)) return false;
     known.value.mark.version = entry.version;
@@ -262,12 +265,15 @@ class RunningGroups {
   bool put_state() {
     if (!stored_.put_gone()) return false;
     const auto put_entry = [this](Entry& entry) { return put(entry); };
-    return stored_.keeps() ? groups_.for_each_noted(put_entry) : groups_.for_each(put_entry);
+    if (!(stored_.keeps() ? groups_.for_each_noted(put_entry) : groups_.for_each(put_entry)))
+      return false;
+    return parts_.put_gone();  // Those that were written anew are among them.
   }
 
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
+  static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
   struct Group {
     std::int64_t rows = 0;
     State state;
@@ -291,7 +297,37 @@ class RunningGroups {
     const auto row = Definition::out(key, state, run_);
     if (!run_.failed) Definition::give(graph, change, row);
   }
+  static auto key_of_part(const Key& key, std::int64_t aggregate, std::int64_t number) {
+    return [&key, aggregate, number](std::string& bytes) {
+      append_key_part(key, bytes);
+      append_ordered(aggregate, bytes);
+      append_ordered(number, bytes);
+    };
+  }
+  void erase_stored(Entry& entry) {
+    stored_.erase(entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); });
+    entry.value.state.for_each_of_values([&](std::int64_t aggregate, const HasParts& values) {
+      values.for_each_part([&](std::int64_t number, const Mark& mark) {
+        parts_.erase(mark, key_of_part(entry.key, aggregate, number));
+      });
+      return true;
+    });
+  }
+  bool put_parts(Entry& entry) {
+    return entry.value.state.for_each_of_values([&](std::int64_t aggregate, auto& values) {
+      const auto put = [&](std::int64_t number, Text part, Mark& mark) {
+        const auto key = key_of_part(entry.key, aggregate, number);
+        if (mark.version == 0) parts_.come(mark, key);
+        return parts_.put(mark, key,
+                          [&](std::string& bytes) { bytes.append(part.data, part.size); });
+      };
+      return values.put_values(put, [&](std::int64_t number, const Mark& mark) {
+        parts_.erase(mark, key_of_part(entry.key, aggregate, number));
+      });
+    });
+  }
   bool put(Entry& entry) {
+    if (stored_.keeps() && !put_parts(entry)) return false;
     return stored_.put(
         entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); },
         [&](std::string& bytes) {
@@ -301,7 +337,7 @@ class RunningGroups {
   }
 
   Run& run_;
-  StoredEntries stored_;
+  StoredEntries stored_, parts_;
   KeyedValues<Key, Group> groups_;
 };
 

@@ -1,0 +1,146 @@
+// value_parts.hpp: the values that an aggregate of a changing group holds, in parts, so that a
+// checkpoint writes those that came or went since the last one, and not all.
+//
+//   a part      changes, about kPartBytes of them: a value and its size before it (append_size),
+//               then how much more often it is there now (8 bytes)
+//   its key     the group's key with its size before it, the number of the aggregate, that of the
+//               part (append_ordered)
+//
+// The changes of all parts add up to what is there, whatever their order. The last part is written
+// again until it is full. Where values go, too, all parts are written anew once they have twice as
+// many changes as there are values.
+//
+// Few values stand in the entry of their group, whole.
+//
+// Costs  note() O(bytes). put(): O(changes since the last one), of values that go O(n log n) of
+//        them; amortised.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <holdfast/stream/compile/runtime/bytes.hpp>
+
+namespace holdfast::query {
+
+// Of an entry of the state: what the store has of it.
+struct Mark {
+  std::uint64_t version = 0;  // 0: nothing.
+  bool changed = false;       // Since.
+};
+
+class ValueParts {
+ public:
+  static constexpr std::size_t kMostWhole = 256;  // Values that stand in the entry of their group.
+  static constexpr std::size_t kPartBytes = 16 * 1024;
+
+  // The value is there so many times more.
+  void note(Text value, std::int64_t change) {
+    append_change(value, change, changes_);
+    ++changed_;
+  }
+  // Of what a store has: a part, in any order. change(value, by) -> whether it is one.
+  template <class Change>
+  bool take(std::int64_t number, Text part, std::uint64_t version, const Change& change) {
+    if (number < 0 || number > INT32_MAX || part.size == 0) return false;
+    const auto at = static_cast<std::size_t>(number);
+    if (at >= parts_.size()) parts_.resize(at + 1);
+    if (std::exchange(parts_[at].changed, true)) return false;  // Twice.
+    parts_[at].version = version;
+    if (at + 1 == parts_.size()) last_.assign(part.data, part.size);
+    for (Text value; part.size != 0; ++stored_) {
+      std::int64_t by = 0;
+      if (!take_part(part, value) || !take_raw(part, by) || !change(value, by)) return false;
+    }
+    return true;
+  }
+  // Whether these are all of `count` parts.
+  bool is_whole(std::uint32_t count) const {
+    return parts_.size() == count &&
+           std::all_of(parts_.begin(), parts_.end(), [](const Mark& part) { return part.changed; });
+  }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(parts_.size()); }
+  // Each part that the store has: visit(number, mark).
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      visit(static_cast<std::int64_t>(i), parts_[i]);
+  }
+  // A checkpoint: `values` are there. all(visit): each, visit(value, how often).
+  // put(number, bytes, mark) -> bool; erase(number, mark).
+  template <class All, class Put, class Erase>
+  bool put(std::size_t values, const All& all, const Put& put, const Erase& erase) {
+    if (parts_.empty() || stored_ + changed_ > 2 * values + kMostWhole) {
+      for_each(erase);
+      parts_.clear();
+      last_.clear();
+      changes_.clear();
+      stored_ = changed_ = 0;
+      all([this](Text value, std::int64_t times) { note(value, times); });
+    } else if (changed_ > 1) {
+      add_up();
+    }
+    Text rest{changes_.data(), changes_.size()};
+    while (rest.size != 0) {
+      if (parts_.empty() || last_.size() >= kPartBytes) {
+        parts_.emplace_back();
+        last_.clear();
+      }
+      const Text before = rest;
+      while (rest.size != 0 && last_.size() + (before.size - rest.size) < kPartBytes)
+        skip_change(rest);
+      last_.append(before.data, before.size - rest.size);
+      const auto number = static_cast<std::int64_t>(parts_.size() - 1);
+      if (!put(number, Text{last_.data(), last_.size()}, parts_.back())) return false;
+    }
+    stored_ += std::exchange(changed_, 0);
+    changes_.clear();
+    return true;
+  }
+
+ private:
+  static void append_change(Text value, std::int64_t by, std::string& bytes) {
+    append_size(value.size, bytes);
+    bytes.append(value.data, value.size);
+    append_raw(by, bytes);
+  }
+  static void skip_change(Text& changes) {
+    Text value;
+    std::int64_t by = 0;
+    static_cast<void>(take_part(changes, value) && take_raw(changes, by));
+  }
+  // One change per value, none where they are 0 together.
+  void add_up() {
+    std::vector<std::pair<Text, std::int64_t>> all(changed_);
+    Text rest{changes_.data(), changes_.size()};
+    for (auto& [value, by] : all)
+      static_cast<void>(take_part(rest, value) && take_raw(rest, by));
+    const auto order = [](const Text& a, const Text& b) {
+      if (a.size != b.size) return a.size < b.size ? -1 : 1;
+      return a.size == 0 ? 0 : std::memcmp(a.data, b.data, a.size);
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const auto& a, const auto& b) { return order(a.first, b.first) < 0; });
+    std::string changes;
+    changed_ = 0;
+    for (auto at = all.begin(); at != all.end();) {
+      std::int64_t sum = 0;
+      auto end = at;
+      for (; end != all.end() && order(at->first, end->first) == 0; ++end)
+        sum += end->second;
+      if (sum != 0) append_change(at->first, sum, changes), ++changed_;
+      at = end;
+    }
+    changes_ = std::move(changes);
+  }
+
+  std::vector<Mark> parts_;               // `changed`: it was taken.
+  std::string last_;                      // The last part.
+  std::string changes_;                   // Since the last checkpoint.
+  std::size_t stored_ = 0, changed_ = 0;  // Changes in the parts, and since.
+};
+
+}  // namespace holdfast::query
