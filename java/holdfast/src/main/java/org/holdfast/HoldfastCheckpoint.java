@@ -23,8 +23,10 @@ public final class HoldfastCheckpoint implements AutoCloseable {
 
   /** The bytes of the run `number` into a direct buffer that has exactly so many. */
   public void read(int number, ByteBuffer to) {
+    if (!to.isDirect() || to.isReadOnly()) {
+      throw new IllegalArgumentException("a direct buffer that may be written is needed");
+    }
     final long address = Native.addressOf(to);
-    if (address == 0) throw new IllegalArgumentException("a direct buffer is needed");
     try {
       Native.checked(
           Native.checkpointRead(handle(), number, address + to.position(), to.remaining()));
