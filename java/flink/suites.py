@@ -21,7 +21,8 @@ EXPECTED = {
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
     'org.apache.flink.runtime.state.IncrementalCheckpointTest': (9, {}),
     'org.holdfast.flink.JobsTest': (16, {}),
-    'org.holdfast.flink.ValueCacheTest': (9, {}),
+    'org.holdfast.flink.StatePlaceTest': (4, {}),
+    'org.holdfast.flink.ValueCacheTest': (13, {}),
 }
 
 
