@@ -312,7 +312,9 @@ TEST(Gzip, DamageIsNamedWithItsPlace) {
   }
   auto damaged = bytes;
   damaged[damaged.size() - 6] = static_cast<char>(damaged[damaged.size() - 6] ^ 1);  // The sum.
-  EXPECT_NE(gunzip(damaged, 1 << 20).find("incorrect data check"), std::string::npos);
+  EXPECT_NE(
+      gunzip(damaged, 1 << 20).find("incorrect data check; text before it may be damaged, too"),
+      std::string::npos);
   EXPECT_NE(gunzip(bytes + "tail", 1 << 20).find("follows what is none"), std::string::npos);
 }
 
