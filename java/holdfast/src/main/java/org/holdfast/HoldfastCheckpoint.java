@@ -16,9 +16,11 @@ public final class HoldfastCheckpoint implements AutoCloseable {
 
   public Run[] runs() {
     final int count = (int) Native.checked(Native.checkpointRuns(handle(), 0, 0));
-    final Bytes runs = new Bytes(count * Run.NATIVE_BYTES);
+    final Bytes runs = SpareBytes.take(Math.multiplyExact(count, Run.NATIVE_BYTES));
     Native.checked(Native.checkpointRuns(handle(), runs.address(), count));
-    return Run.unpack(runs, count);
+    final Run[] all = Run.unpack(runs, count);
+    SpareBytes.give(runs);
+    return all;
   }
 
   /** The bytes of the run `number` into a direct buffer that has exactly so many. */
@@ -36,11 +38,15 @@ public final class HoldfastCheckpoint implements AutoCloseable {
   }
 
   public byte[] privatePart() {
-    final Bytes part = new Bytes(64 << 10);
+    final Bytes part = SpareBytes.take(SpareBytes.LARGEST);
     for (; ; ) {
       final long bytes =
           Native.checked(Native.checkpointPrivate(handle(), part.address(), part.capacity()));
-      if (bytes <= part.capacity()) return part.get((int) bytes);
+      if (bytes <= part.capacity()) {
+        final byte[] copy = part.get((int) bytes);
+        SpareBytes.give(part);
+        return copy;
+      }
       part.ensure(bytes);
     }
   }

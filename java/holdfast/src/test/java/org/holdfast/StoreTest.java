@@ -420,6 +420,45 @@ final class StoreTest {
     }
   }
 
+  /** A thread that had not called any store before waited for the close of another store, and for what that waited for. */
+  @Test
+  void aStoreThatIsClosedHoldsUpNoOther() throws Exception {
+    try (HoldfastStore other = HoldfastStore.open("dram", new HoldfastOptions())) {
+      final HoldfastStore store = HoldfastStore.open("dram", new HoldfastOptions());
+      long took = 0;
+      for (int records = 0; took < 500_000_000; ) {
+        for (final int end = records + 100_000; records < end; ++records) {
+          store.put(bytes("key" + records), new byte[500]);
+        }
+        final long begin = System.nanoTime();
+        store.verify();
+        took = System.nanoTime() - begin;
+      }
+      final AtomicLong verified = new AtomicLong(), called = new AtomicLong();
+      final Thread verifies =
+          new Thread(
+              () -> {
+                store.verify();
+                verified.set(System.nanoTime());
+              });
+      final Thread closes = new Thread(store::close);
+      final Thread calls =
+          new Thread(
+              () -> {
+                other.count();
+                called.set(System.nanoTime());
+              });
+      verifies.start();
+      Thread.sleep(50);
+      closes.start();
+      Thread.sleep(50);
+      calls.start();
+      for (Thread thread : List.of(verifies, closes, calls)) thread.join();
+      assertTrue(called.get() < verified.get(), "the call waited for the close");
+      assertFalse(store.isOpen());
+    }
+  }
+
   @Test
   void aStoreIsNotClosedUnderAnImport() {
     final Map<String, ByteBuffer> kept = new HashMap<>();
