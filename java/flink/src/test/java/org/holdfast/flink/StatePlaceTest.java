@@ -17,6 +17,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.IllegalConfigurationException;
 import org.apache.flink.util.FlinkRuntimeException;
 import org.holdfast.HoldfastCheckpoint;
 import org.holdfast.Run;
@@ -127,6 +129,24 @@ final class StatePlaceTest {
       assertThat(store.get("key7".getBytes())).hasSize(1000);
     }
     assertThat(left()).isEmpty();
+  }
+
+  /** A URI was taken for a path, and the state lay in a directory `file:` of wherever the process began. */
+  @Test
+  void aDirectoryMayBeWrittenAsFlinkWritesThem() {
+    final Configuration settings = new Configuration();
+    for (String region : List.of("file:///mnt/pmem", "file:/mnt/pmem/", "/mnt/pmem")) {
+      settings.set(HoldfastStateBackend.REGION, region);
+      assertThat(new HoldfastStateBackend().configure(settings, null).toString())
+          .contains("region=/mnt/pmem");
+      assertThat(new HoldfastStateBackend(region).toString()).contains("region=/mnt/pmem");
+    }
+    for (String region : List.of("hdfs://host/state", "s3:/bucket", "file://host/state", "", " ")) {
+      settings.set(HoldfastStateBackend.REGION, region);
+      assertThatThrownBy(() -> new HoldfastStateBackend().configure(settings, null))
+          .isInstanceOf(IllegalConfigurationException.class)
+          .hasMessageContaining("state.backend.holdfast.region: '" + region + "'");
+    }
   }
 
   /** Takes a directory in each region that it is told. */
