@@ -74,6 +74,9 @@ final class IncrementalSnapshotStrategy<K>
       CheckpointStreamFactory factory,
       CheckpointOptions options) {
     if (snapshot.isEmpty()) return registry -> SnapshotResult.empty();
+    if (options.getCheckpointType().getSharingFilesStrategy() == SharingFilesStrategy.FORWARD) {
+      uploads.begun(checkpointId);
+    }
     return registry ->
         new Writing(
                 snapshot,

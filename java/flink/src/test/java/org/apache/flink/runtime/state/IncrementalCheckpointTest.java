@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.RunnableFuture;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.state.CheckpointListener;
@@ -52,8 +53,12 @@ final class IncrementalCheckpointTest {
 
   private IncrementalRemoteKeyedStateHandle take(
       CheckpointableKeyedStateBackend<String> state, SnapshotType type) throws Exception {
-    final var future =
-        state.snapshot(
+    return written(begin(state, type));
+  }
+
+  private RunnableFuture<SnapshotResult<KeyedStateHandle>> begin(
+      CheckpointableKeyedStateBackend<String> state, SnapshotType type) throws Exception {
+    return state.snapshot(
             ++id,
             id,
             new FsCheckpointStreamFactory(
@@ -64,6 +69,10 @@ final class IncrementalCheckpointTest {
                 4096),
             CheckpointOptions.alignedNoTimeout(
                 type, CheckpointStorageLocationReference.getDefault()));
+  }
+
+  private static IncrementalRemoteKeyedStateHandle written(
+      RunnableFuture<SnapshotResult<KeyedStateHandle>> future) throws Exception {
     future.run();
     // The JobManager has a copy.
     return (IncrementalRemoteKeyedStateHandle)
@@ -278,6 +287,28 @@ final class IncrementalCheckpointTest {
         took(state, last);
         state.dispose();
       }
+    }
+  }
+
+  /** It named files of the checkpoint before the full one, which the JobManager drops once that is complete. */
+  @Test
+  void aCheckpointBesideAFullOneThatIsUnderWayNamesNothingOfTheOneBefore() throws Exception {
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of())) {
+      put(state, 0, 10_000);
+      took(state, take(state));
+      final var full = begin(state, CheckpointType.FULL_CHECKPOINT);
+      final var next = begin(state, CheckpointType.CHECKPOINT);
+      took(state, written(full));
+      took(state, written(next));
+      assertThat(sharedFiles()).isNotEmpty();
+      state.dispose();
+    }
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of(completed))) {
+      assertThat(((HoldfastKeyedStateBackend<String>) state).numKeyValueStateEntries())
+          .isEqualTo(10_000);
+      state.dispose();
     }
   }
 
