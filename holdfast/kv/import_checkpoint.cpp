@@ -3,6 +3,7 @@
 // A key may have several records that are not dead, in runs that are read in any order: first the
 // newest sequence of each key is found, then its record is put, unless it has expired by the clock
 // of the checkpoint. Values in pieces are put whole, when a third pass has found their pieces.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -59,10 +60,47 @@ Status for_each_living(const Sums& sums, const PlannedRun& run, std::span<const 
   return number == run.records ? ok_status() : Status(damaged_record(run, run.used_bytes));
 }
 
+// The keys of several ranges. A lookup is a binary search: a stream processor names a range for
+// each of its key groups, of which there may be thousands.
+class WantedKeys {
+ public:
+  explicit WantedKeys(std::span<const KeyRange> ranges) : all_(ranges.empty()) {
+    std::vector<KeyRange> sorted(ranges.begin(), ranges.end());
+    std::sort(sorted.begin(), sorted.end(),
+              [](const KeyRange& a, const KeyRange& b) { return a.from < b.from; });
+    for (KeyRange& range : sorted) {
+      if (!range.to.empty() && range.to <= range.from) continue;  // Of no key.
+      if (ranges_.empty() || is_below(ranges_.back().to, range.from))
+        ranges_.push_back(std::move(range));
+      else if (range.to.empty() || is_below(ranges_.back().to, range.to))
+        ranges_.back().to = std::move(range.to);
+    }
+  }
+
+  bool contain(std::string_view key) const {
+    if (all_) return true;
+    const auto behind =
+        std::upper_bound(ranges_.begin(), ranges_.end(), key,
+                         [](std::string_view at, const KeyRange& one) { return at < one.from; });
+    if (behind == ranges_.begin()) return false;
+    const KeyRange& last = *std::prev(behind);
+    return last.to.empty() || key < last.to;
+  }
+
+ private:
+  // Whether a range with this end has it before `key`.
+  static bool is_below(const std::string& end, const std::string& key) {
+    return !end.empty() && end < key;
+  }
+
+  const bool all_;
+  std::vector<KeyRange> ranges_;  // In order; between two of them is a key of none.
+};
+
 class Import {
  public:
   Import(Store<>& into, const CheckpointPlan& plan, std::span<const KeyRange> ranges)
-      : into_(into), plan_(plan), ranges_(ranges), sums_(plan.superblock) {}
+      : into_(into), plan_(plan), wanted_(ranges), sums_(plan.superblock) {}
 
   Status find_newest(ReadRun read) {
     struct Newest {
@@ -75,7 +113,7 @@ class Import {
         Newest& newest = of_system[std::string(record.key())];
         if (record.sequence() >= newest.sequence)
           newest = {record.sequence(), std::string(record.value())};
-      } else if (record.header().space() == kDefaultSpace && is_wanted(record.key())) {
+      } else if (record.header().space() == kDefaultSpace && wanted_.contain(record.key())) {
         std::uint64_t& newest = newest_[std::string(record.key())];
         newest = std::max(newest, record.sequence());
       }
@@ -89,7 +127,7 @@ class Import {
   Status put_newest(ReadRun read) {
     HF_RETURN_IF_ERROR(for_each_run(read, [&](const RecordView& record) -> Status {
       if (!is_put(record.kind()) || record.header().space() != kDefaultSpace ||
-          !is_wanted(record.key()))
+          !wanted_.contain(record.key()))
         return {};
       const auto found = newest_.find(std::string(record.key()));
       // A copy that reclamation made has the sequence of its original, and its bytes.
@@ -134,12 +172,6 @@ class Import {
  private:
   static constexpr std::size_t kGroup = 256, kGroupBytes = 4 * MiB;
 
-  bool is_wanted(std::string_view key) const {
-    for (const KeyRange& range : ranges_) {
-      if (key >= range.from && (range.to.empty() || key < range.to)) return true;
-    }
-    return ranges_.empty();
-  }
   template <class Visit>
   Status for_each_run(ReadRun read, Visit&& visit) {
     std::vector<std::byte> packed;
@@ -177,7 +209,7 @@ class Import {
 
   Store<>& into_;
   const CheckpointPlan& plan_;
-  const std::span<const KeyRange> ranges_;
+  const WantedKeys wanted_;
   const Sums sums_;
   ExpiryRules expiry_;
   std::unordered_map<std::string, std::uint64_t> newest_;  // Sequence, by key.

@@ -159,6 +159,7 @@ class CsvParser final : public RecordParser {
     const auto reason = where({{}, line_, column_ - back}) + ": " + std::string{what};
     state_ = State::kRestOfLine;
     if (c == '\n') reset();
+    skip_header_ = false;  // That was the header.
     return sink.skip(line, reason);
   }
 
@@ -172,8 +173,8 @@ class CsvParser final : public RecordParser {
     if (reason.empty()) reason = bytes_of(fields_[1], value);
     reset();
     if (empty) return true;
+    if (std::exchange(skip_header_, false)) return true;  // However many columns it names.
     if (!reason.empty()) return sink.skip(line, reason);
-    if (std::exchange(skip_header_, false)) return true;
     return sink.record(key, value, line);
   }
 

@@ -41,13 +41,13 @@ struct GzipReader::Inflation {
       const auto before = stream.avail_in;
       const int code = ::inflate(&stream, Z_NO_FLUSH);
       read_bytes += before - stream.avail_in;
-      // What came before an error is intact.
       const std::string_view text{buffer.data(), buffer.size() - stream.avail_out};
       if (!text.empty() && !take(text)) return false;
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-        return Error{Errc::kIo,
-                     fmt::format("not intact gzip at byte {}: {}", read_bytes,
-                                 stream.msg != nullptr ? stream.msg : "it needs a dictionary")};
+        return Error{
+            Errc::kIo,
+            fmt::format("not intact gzip at byte {}: {}; text before it may be damaged, too",
+                        read_bytes, stream.msg != nullptr ? stream.msg : "it needs a dictionary")};
       }
       ended = code == Z_STREAM_END;
     } while (!ended && (stream.avail_in > 0 || stream.avail_out == 0));

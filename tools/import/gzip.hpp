@@ -23,8 +23,9 @@ class GzipReader {
   GzipReader();
   ~GzipReader();
 
-  // False once `take` has said stop. Errors: kIo, naming the byte of the compressed text from which
-  // on it is not intact.
+  // False once `take` has said stop. Errors: kIo, naming the byte of the compressed text at which it
+  // is seen not to be intact. What was passed on before may be damaged, too: a member has its sum
+  // at its end.
   Result<bool> feed(std::string_view bytes, Take take);
   // The input is over. Errors: kIo, if that cuts a member short.
   Result<bool> finish(Take take);

@@ -29,12 +29,13 @@ class TsvParser final : public RecordParser {
 
  private:
   bool on_line(std::string_view line, std::uint64_t number, bool too_long, RecordSink& sink) {
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    if (line.empty() && !too_long) return true;
+    if (std::exchange(skip_header_, false)) return true;  // However many columns it names.
     if (too_long) {
       return sink.skip(number,
                        fmt::format("a line of more than {} bytes; raise --max-record", max_bytes_));
     }
-    if (number == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-    if (line.empty()) return true;
     const auto tab = line.find('\t');
     if (tab == std::string_view::npos) {
       return sink.skip(
@@ -47,7 +48,6 @@ class TsvParser final : public RecordParser {
     if (!key) return sink.skip(number, key.error().detail);
     const auto value = escaped_field(line.substr(tab + 1), tab + 2);
     if (!value) return sink.skip(number, value.error().detail);
-    if (std::exchange(skip_header_, false)) return true;
     return sink.record(*key, *value, number);
   }
 

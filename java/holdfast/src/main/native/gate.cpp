@@ -15,7 +15,8 @@ namespace {
 
 long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 
-// The visitors of all threads that are alive. The mutex also makes closing one at a time.
+// The visitors of all threads that are alive. The mutex is held for moments: a thread that calls
+// for the first time waits for it, whichever store it calls.
 struct Visitors {
   std::mutex mutex;
   std::vector<Visitor*> all;
@@ -51,6 +52,14 @@ void barrier_on_all_threads() {
     membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
+bool is_visited(const Gate* gate) {
+  const std::lock_guard lock(visitors().mutex);
+  for (const Visitor* visitor : visitors().all) {
+    if (__atomic_load_n(&visitor->at, __ATOMIC_ACQUIRE) == gate) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Gate* gate_new(hf_store* store) { return new (std::nothrow) Gate{store, open_state, 0}; }
@@ -70,14 +79,16 @@ hf_store* gate_enter_slowly(Gate* gate) {
 }
 
 int32_t gate_close(Gate* gate) {
-  const std::lock_guard lock(visitors().mutex);
-  if (__atomic_load_n(&gate->state, __ATOMIC_ACQUIRE) == GATE_CLOSED) return HF_OK;
-  __atomic_store_n(&gate->state, GATE_CLOSING, __ATOMIC_RELEASE);
-  barrier_on_all_threads();  // Who has not been seen in the gate by now sees that it closes.
-  for (const Visitor* visitor : visitors().all) {
-    while (__atomic_load_n(&visitor->at, __ATOMIC_ACQUIRE) == gate)
-      sched_yield();
+  for (int32_t seen = open_state;
+       !__atomic_compare_exchange_n(&gate->state, &seen, static_cast<int32_t>(GATE_CLOSING), false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+       seen = open_state) {
+    if (seen == GATE_CLOSED) return HF_OK;
+    sched_yield();  // Another thread closes it.
   }
+  barrier_on_all_threads();  // Who has not been seen in the gate by now sees that it closes.
+  while (is_visited(gate))
+    sched_yield();
   const bool held = __atomic_load_n(&gate->holders, __ATOMIC_ACQUIRE) != 0;
   const int32_t code = held ? static_cast<int32_t>(GATE_HELD) : hf_close(gate->store);
   const bool open = held || code == HF_BUSY;

@@ -3,6 +3,8 @@ package org.holdfast;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.CharBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -74,10 +76,21 @@ public final class Bytes {
 
   /** UTF-8 with a zero behind it, for native code. */
   long setText(String text) {
-    final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-    ensure(bytes.length + 1L);
-    buffer.put(0, bytes);
-    buffer.put(bytes.length, (byte) 0);
+    final ByteBuffer bytes;
+    try {
+      bytes = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
+    } catch (CharacterCodingException exception) {
+      throw HoldfastException.invalid("'" + text + "' has half of a surrogate pair");
+    }
+    final int count = bytes.remaining();
+    for (int at = 0; at < count; ++at) {
+      if (bytes.get(at) == 0) {
+        throw HoldfastException.invalid("a text with a NUL, which ends it: '" + text.substring(0, text.indexOf(0)) + "…'");
+      }
+    }
+    ensure(count + 1L);
+    buffer.put(0, bytes, 0, count);
+    buffer.put(count, (byte) 0);
     return address;
   }
 

@@ -16,15 +16,19 @@ public final class HoldfastCheckpoint implements AutoCloseable {
 
   public Run[] runs() {
     final int count = (int) Native.checked(Native.checkpointRuns(handle(), 0, 0));
-    final Bytes runs = new Bytes(count * Run.NATIVE_BYTES);
+    final Bytes runs = SpareBytes.take(Math.multiplyExact(count, Run.NATIVE_BYTES));
     Native.checked(Native.checkpointRuns(handle(), runs.address(), count));
-    return Run.unpack(runs, count);
+    final Run[] all = Run.unpack(runs, count);
+    SpareBytes.give(runs);
+    return all;
   }
 
   /** The bytes of the run `number` into a direct buffer that has exactly so many. */
   public void read(int number, ByteBuffer to) {
+    if (!to.isDirect() || to.isReadOnly()) {
+      throw new IllegalArgumentException("a direct buffer that may be written is needed");
+    }
     final long address = Native.addressOf(to);
-    if (address == 0) throw new IllegalArgumentException("a direct buffer is needed");
     try {
       Native.checked(
           Native.checkpointRead(handle(), number, address + to.position(), to.remaining()));
@@ -34,11 +38,15 @@ public final class HoldfastCheckpoint implements AutoCloseable {
   }
 
   public byte[] privatePart() {
-    final Bytes part = new Bytes(64 << 10);
+    final Bytes part = SpareBytes.take(SpareBytes.LARGEST);
     for (; ; ) {
       final long bytes =
           Native.checked(Native.checkpointPrivate(handle(), part.address(), part.capacity()));
-      if (bytes <= part.capacity()) return part.get((int) bytes);
+      if (bytes <= part.capacity()) {
+        final byte[] copy = part.get((int) bytes);
+        SpareBytes.give(part);
+        return copy;
+      }
       part.ensure(bytes);
     }
   }

@@ -120,9 +120,8 @@ public final class HoldfastIterator implements AutoCloseable {
 
   private static long wanted(long most) {
     if (most < 1) {
-      throw new HoldfastException(
-          HoldfastException.INVALID_OPTION,
-          "HF_INVALID_OPTION: most=" + most + "; an iterator ends behind 1 record or more");
+      throw HoldfastException.invalid(
+          "most=" + most + "; an iterator ends behind 1 record or more");
     }
     return most;
   }
@@ -150,7 +149,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   private void fetch() {
-    at = 0;
+    at = end = 0; // At no record, if this throws.
     final int most = wanted > Integer.MAX_VALUE ? 0 : (int) wanted; // 0: any number.
     long used = Native.iterFill(handle(), group.address(), group.capacity(), most);
     if (used == -HoldfastException.TOO_LARGE) {

@@ -1,5 +1,7 @@
 package org.holdfast;
 
+import java.util.Objects;
+
 /**
  * An embedded, durable key-value store: holdfast.h for Java.
  *
@@ -144,6 +146,7 @@ public final class HoldfastStore implements AutoCloseable {
 
   /** Copies as much as has room, and returns the value's full length, or ABSENT. */
   public long get(long key, int keyBytes, long buffer, int capacity) {
+    HoldfastException.refuseNegative("capacity", capacity);
     final long bytes = Native.get(handle(), key, keyBytes, buffer, capacity);
     return bytes == ABSENT ? bytes : Native.checked(bytes);
   }
@@ -158,6 +161,7 @@ public final class HoldfastStore implements AutoCloseable {
 
   /** Packed keys and values, with `int` lengths of keys and `long` lengths of values. Shares fences; not atomic. */
   public void putMany(int count, long keys, long keyBytes, long values, long valueBytes) {
+    HoldfastException.refuseNegative("count", count);
     Native.checked(Native.putMany(handle(), count, keys, keyBytes, values, valueBytes, 0));
   }
 
@@ -173,6 +177,8 @@ public final class HoldfastStore implements AutoCloseable {
       int capacity,
       long valueBytes,
       long codes) {
+    HoldfastException.refuseNegative("count", count);
+    HoldfastException.refuseNegative("capacity", capacity);
     return (int)
         Native.checked(
             Native.getMany(
@@ -209,6 +215,7 @@ public final class HoldfastStore implements AutoCloseable {
   /** Makes the store of a checkpoint anew where nothing may be, and leaves it closed. */
   public static void restore(
       String spec, byte[] privatePart, RunReader runs, HoldfastOptions options) {
+    Objects.requireNonNull(runs, "runs");
     final Bytes text = new Bytes(0), part = new Bytes(privatePart.length);
     final long at = text.setText(spec), partAt = part.set(privatePart);
     try {
@@ -222,6 +229,7 @@ public final class HoldfastStore implements AutoCloseable {
   /** The same, and opens it: of use where what is closed is gone ("dram"). */
   public static HoldfastStore restoreOpen(
       String spec, byte[] privatePart, RunReader runs, HoldfastOptions options) {
+    Objects.requireNonNull(runs, "runs");
     final Bytes text = new Bytes(0), part = new Bytes(privatePart.length);
     final long at = text.setText(spec), partAt = part.set(privatePart);
     try {
@@ -236,6 +244,7 @@ public final class HoldfastStore implements AutoCloseable {
 
   /** Puts the records of a checkpoint whose keys begin with one of the prefixes; none given: all. Returns how many. */
   public long importCheckpoint(byte[] privatePart, RunReader runs, byte[]... prefixes) {
+    Objects.requireNonNull(runs, "runs");
     final Bytes part = new Bytes(privatePart.length);
     final KeyRanges ranges = KeyRanges.ofPrefixes(prefixes);
     try {
@@ -285,6 +294,8 @@ public final class HoldfastStore implements AutoCloseable {
    * `width`: 4 or 8. docs/expiry.md.
    */
   public void expire(byte[] prefix, int offset, int width, boolean bigEndian, long ttl) {
+    HoldfastException.refuseNegative("offset", offset);
+    HoldfastException.refuseNegative("ttl", ttl);
     Native.checked(
         Native.expire(
             handle(),
@@ -297,6 +308,7 @@ public final class HoldfastStore implements AutoCloseable {
   }
 
   public void setClock(long now) {
+    HoldfastException.refuseNegative("now", now);
     Native.checked(Native.setClock(handle(), now));
   }
 }

@@ -16,6 +16,21 @@ final class NativeLibrary {
 
   private NativeLibrary() {}
 
+  private static void load(Path file) {
+    try {
+      System.load(file.toString());
+    } catch (UnsatisfiedLinkError error) {
+      if (!String.valueOf(error.getMessage()).contains("static TLS")) throw error;
+      final UnsatisfiedLinkError explained =
+          new UnsatisfiedLinkError(
+              "other class loaders of this process have loaded it as often as there is thread-local memory for; each copy"
+                  + " stays as long as its class loader and the threads that called it. Have the jar where all share it,"
+                  + " or set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 (docs/java.md)");
+      explained.initCause(error);
+      throw explained;
+    }
+  }
+
   static void load() {
     try {
       final Path directory = Files.createTempDirectory("holdfast-jni-");
@@ -31,7 +46,7 @@ final class NativeLibrary {
                   + System.getProperty("os.arch"));
         }
         Files.copy(library, file);
-        System.load(file.toString());
+        load(file);
       } finally {
         Files.deleteIfExists(file);
         Files.deleteIfExists(directory);

@@ -3,7 +3,7 @@ package org.holdfast;
 import java.util.ArrayDeque;
 
 /**
- * Memory that closed iterators leave for the next ones of the same thread. The JVM gives memory outside of the heap back
+ * Memory that closed iterators, and checkpoints, leave for the next ones of the same thread. The JVM gives memory outside of the heap back
  * only when it collects, and collects everything when there is too much of it: an iterator for each short scan must not
  * take its own.
  */

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.File;
 import java.io.IOException;
 import java.lang.management.BufferPoolMXBean;
 import java.lang.management.ManagementFactory;
@@ -419,6 +420,45 @@ final class StoreTest {
     }
   }
 
+  /** A thread that had not called any store before waited for the close of another store, and for what that waited for. */
+  @Test
+  void aStoreThatIsClosedHoldsUpNoOther() throws Exception {
+    try (HoldfastStore other = HoldfastStore.open("dram", new HoldfastOptions())) {
+      final HoldfastStore store = HoldfastStore.open("dram", new HoldfastOptions());
+      long took = 0;
+      for (int records = 0; took < 500_000_000; ) {
+        for (final int end = records + 100_000; records < end; ++records) {
+          store.put(bytes("key" + records), new byte[500]);
+        }
+        final long begin = System.nanoTime();
+        store.verify();
+        took = System.nanoTime() - begin;
+      }
+      final AtomicLong verified = new AtomicLong(), called = new AtomicLong();
+      final Thread verifies =
+          new Thread(
+              () -> {
+                store.verify();
+                verified.set(System.nanoTime());
+              });
+      final Thread closes = new Thread(store::close);
+      final Thread calls =
+          new Thread(
+              () -> {
+                other.count();
+                called.set(System.nanoTime());
+              });
+      verifies.start();
+      Thread.sleep(50);
+      closes.start();
+      Thread.sleep(50);
+      calls.start();
+      for (Thread thread : List.of(verifies, closes, calls)) thread.join();
+      assertTrue(called.get() < verified.get(), "the call waited for the close");
+      assertFalse(store.isOpen());
+    }
+  }
+
   @Test
   void aStoreIsNotClosedUnderAnImport() {
     final Map<String, ByteBuffer> kept = new HashMap<>();
@@ -440,6 +480,94 @@ final class StoreTest {
       assertTrue(refused.get() > 0);
       assertEquals("v", text(store.get(bytes("k"))));
     }
+  }
+
+  /** It stood at records of zeros behind a group that could not be fetched. */
+  @Test
+  void anIteratorThatFailedIsAtNoRecord() {
+    try (HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered())) {
+      for (int i = 0; i < 3; ++i) store.put(bytes("k" + i), bytes("v" + i));
+      for (int i = 0; i < 64; ++i) store.append(bytes("k5"), new byte[1 << 20]);
+      store.put(bytes("k6"), bytes("behind"));
+      try (HoldfastIterator records = store.iterator()) {
+        records.first(bytes(""));
+        for (int i = 0; i < 2; ++i) records.next();
+        assertEquals("k2", text(records.key()));
+        final List<ByteBuffer> all = new ArrayList<>(); // So that the JVM has no memory for k5.
+        assertThrows(
+            OutOfMemoryError.class,
+            () -> {
+              for (; ; ) all.add(ByteBuffer.allocateDirect(32 << 20));
+            });
+        assertThrows(OutOfMemoryError.class, records::next);
+        assertFalse(records.valid());
+        assertThrows(IllegalStateException.class, records::key);
+        records.next();
+        assertFalse(records.valid());
+        assertThrows(OutOfMemoryError.class, () -> records.seek(bytes("k3")));
+        assertFalse(records.valid());
+        records.seek(bytes("k6"));
+        assertEquals("behind", text(records.value()));
+        assertFalse(all.isEmpty());
+      }
+    }
+  }
+
+  /** Each of these ended the JVM, wrote where it must not, or was taken for another thing. */
+  @Test
+  void whatNativeCodeCannotSeeIsRefused() {
+    final Map<String, ByteBuffer> kept = new HashMap<>();
+    final byte[] part;
+    final Bytes some = new Bytes(256);
+    try (HoldfastStore store = open("s")) {
+      store.put(bytes("k"), new byte[1000]);
+      part = checkpointed(store, kept);
+      assertThrows(NullPointerException.class, () -> store.importCheckpoint(part, null));
+      try (HoldfastCheckpoint checkpoint = store.checkpoint()) {
+        final int count = (int) checkpoint.runs()[0].bytes();
+        assertThrows(NullPointerException.class, () -> checkpoint.read(0, null));
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> checkpoint.read(0, ByteBuffer.allocateDirect(count).asReadOnlyBuffer()));
+      }
+      final long at = some.set(bytes("k"));
+      fails(HoldfastException.INVALID_OPTION, "capacity=-1", () -> store.get(at, 1, at, -1));
+      fails(
+          HoldfastException.INVALID_OPTION,
+          "capacity=-1",
+          () -> store.getMany(1, at, at, at, -1, at, at));
+      fails(
+          HoldfastException.INVALID_OPTION,
+          "count=-1",
+          () -> store.getMany(-1, at, at, at, 1, at, at));
+      fails(HoldfastException.INVALID_OPTION, "count=-2", () -> store.putMany(-2, at, at, at, at));
+      fails(
+          HoldfastException.INVALID_OPTION,
+          "offset=-1",
+          () -> store.expire(bytes("s:"), -1, 8, true, 1));
+      fails(
+          HoldfastException.INVALID_OPTION,
+          "ttl=-1",
+          () -> store.expire(bytes("s:"), 0, 8, true, -1));
+      // As a number without a sign this is the end of time: everything would expire.
+      fails(HoldfastException.INVALID_OPTION, "now=-1", () -> store.setClock(-1));
+    }
+    final HoldfastOptions none = new HoldfastOptions();
+    assertThrows(
+        NullPointerException.class,
+        () -> HoldfastStore.restore(scratch.path("other"), part, null, none));
+    assertThrows(
+        NullPointerException.class, () -> HoldfastStore.restoreOpen("dram", part, null, none));
+    fails(
+        HoldfastException.INVALID_OPTION,
+        "NUL",
+        () -> HoldfastStore.open(scratch.path("cut") + "\0short", none));
+    fails(
+        HoldfastException.INVALID_OPTION,
+        "surrogate",
+        () -> HoldfastStore.open("/tmp/half\ud800", none));
+    assertFalse(new File(scratch.path("cut")).exists());
+    some.keep();
   }
 
   @Test

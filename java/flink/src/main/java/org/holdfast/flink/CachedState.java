@@ -5,12 +5,16 @@ import java.util.Arrays;
 import org.apache.flink.api.common.state.StateDescriptor;
 import org.apache.flink.api.common.typeutils.TypeSerializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
+import org.apache.flink.runtime.state.ttl.TtlValue;
 
 /**
  * A state of one record per key and namespace, behind a cache of its values. Those of an immutable type are kept as objects,
  * others as bytes: what a user does to an object that was put or got changes nothing here.
  */
 abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
+  // Of a value in the cache: 16 MiB for each state with as many places as are usual.
+  private static final int LARGEST_BYTES = 1 << 10;
+
   private final ValueCache<Object> cache;
   private boolean asObjects;
 
@@ -42,7 +46,19 @@ abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
               public void erase(byte[] key, int count) {
                 store().erase(key, count);
               }
+
+              @Override
+              public boolean isSmall(Object value) {
+                return CachedState.isSmall(value);
+              }
             });
+  }
+
+  /** Of bytes and texts. Other objects of immutable types have few. */
+  private static boolean isSmall(Object value) {
+    if (value instanceof byte[] bytes) return bytes.length <= LARGEST_BYTES;
+    if (value instanceof String text) return text.length() <= LARGEST_BYTES;
+    return !(value instanceof TtlValue<?> stamped) || isSmall(stamped.getUserValue());
   }
 
   @Override

@@ -447,7 +447,10 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
     if (disposed) return;
     disposed = true;
     super.dispose();
-    store.close();
-    IOUtils.closeQuietly(budget);
+    try {
+      store.close();
+    } finally {
+      IOUtils.closeQuietly(budget);
+    }
   }
 }

@@ -1,6 +1,9 @@
 package org.holdfast.flink;
 
 import java.io.IOException;
+import java.net.URI;
+import java.nio.file.FileSystemNotFoundException;
+import java.nio.file.Path;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.ConfigOptions;
@@ -87,7 +90,7 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
 
   /** `incremental`: a checkpoint writes what earlier ones do not have. */
   public HoldfastStateBackend(String region, boolean incremental) {
-    this.region = region;
+    this.region = regionOf(region);
     this.incremental = incremental;
     regionMostBytes = REGION_MAX_SIZE.defaultValue().getBytes();
     managedMemory = MANAGED_MEMORY.defaultValue();
@@ -97,7 +100,7 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
   }
 
   private HoldfastStateBackend(HoldfastStateBackend other, ReadableConfig config) {
-    region = config.getOptional(REGION).orElse(other.region);
+    region = config.getOptional(REGION).map(HoldfastStateBackend::regionOf).orElse(other.region);
     incremental =
         config.getOptional(CheckpointingOptions.INCREMENTAL_CHECKPOINTS).orElse(other.incremental);
     regionMostBytes =
@@ -113,6 +116,19 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
     }
     latencyTrackingConfigBuilder = other.latencyTrackingConfigBuilder.configure(config);
     sizeTrackingConfigBuilder = other.sizeTrackingConfigBuilder.configure(config);
+  }
+
+  /** A path, also of one that is written as Flink's other directories are: file:///mnt/pmem. */
+  private static String regionOf(String text) {
+    final String refused =
+        REGION.key() + ": '" + text + "'; dram, a directory of this machine or a file: URI is allowed";
+    if (text.isBlank()) throw new IllegalConfigurationException(refused);
+    if (!text.matches("[a-zA-Z][a-zA-Z0-9+.-]*:/.*")) return text;
+    try {
+      return Path.of(URI.create(text)).toString();
+    } catch (IllegalArgumentException | FileSystemNotFoundException failure) {
+      throw new IllegalConfigurationException(refused, failure);
+    }
   }
 
   @Override

@@ -89,10 +89,11 @@ final class IncrementalRestore<K> {
     final int version = input.readInt();
     if (version != IncrementalSnapshot.FORMAT_VERSION) {
       throw new IOException(
-          "the checkpoint has format version "
+          "the checkpoint was written by another state backend, or by a newer version of this one (it begins with "
               + version
               + ", this backend reads "
-              + IncrementalSnapshot.FORMAT_VERSION);
+              + IncrementalSnapshot.FORMAT_VERSION
+              + "); from one backend to another goes a canonical savepoint");
     }
     final KeyedBackendSerializationProxy<K> states = new KeyedBackendSerializationProxy<>(classLoader);
     states.read(input);

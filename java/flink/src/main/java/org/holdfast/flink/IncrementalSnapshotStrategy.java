@@ -74,6 +74,9 @@ final class IncrementalSnapshotStrategy<K>
       CheckpointStreamFactory factory,
       CheckpointOptions options) {
     if (snapshot.isEmpty()) return registry -> SnapshotResult.empty();
+    if (options.getCheckpointType().getSharingFilesStrategy() == SharingFilesStrategy.FORWARD) {
+      uploads.begun(checkpointId);
+    }
     return registry ->
         new Writing(
                 snapshot,
@@ -96,7 +99,7 @@ final class IncrementalSnapshotStrategy<K>
     private final Map<Pack, Uploads.File> packs = new HashMap<>();
     private final List<StreamStateHandle> reused = new ArrayList<>();
     private final List<StreamStateHandle> written = new ArrayList<>();
-    private ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 20);
+    private final RunBuffer buffer = new RunBuffer();
 
     Writing(
         IncrementalSnapshot<K> snapshot,
@@ -135,6 +138,7 @@ final class IncrementalSnapshotStrategy<K>
         done = true;
         return result;
       } finally {
+        buffer.close();
         if (!done) written.forEach(StateUtil::discardStateObjectQuietly);
       }
     }
@@ -158,7 +162,7 @@ final class IncrementalSnapshotStrategy<K>
               .orElseThrow(LocalRecoveryConfig.localRecoveryNotEnabled())
               .subtaskSpecificCheckpointDirectory(id)
               .toPath();
-      final LocalCopy copy = new LocalCopy(directory, snapshot.checkpoint());
+      final LocalCopy copy = new LocalCopy(directory, snapshot.checkpoint(), buffer);
       try {
         for (Map.Entry<Pack, Uploads.File> pack : packs.entrySet()) {
           final Uploads.File file = pack.getValue();
@@ -206,12 +210,9 @@ final class IncrementalSnapshotStrategy<K>
 
     private void copyRun(int place, long bytes, CheckpointStateOutputStream stream)
         throws IOException {
-      final int count = Math.toIntExact(bytes);
-      if (buffer.capacity() < count) buffer = ByteBuffer.allocateDirect(count);
-      buffer.clear().limit(count);
-      snapshot.checkpoint().read(place, buffer);
-      final byte[] copy = new byte[count];
-      buffer.get(0, copy);
+      final ByteBuffer run = buffer.read(snapshot.checkpoint(), place, bytes);
+      final byte[] copy = new byte[run.remaining()];
+      run.get(copy);
       stream.write(copy);
     }
 

@@ -34,10 +34,11 @@ final class LocalCopy {
   private final Path meta;
   private final HoldfastCheckpoint checkpoint;
   private final Map<Run, Integer> places = new HashMap<>();
-  private ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 20);
+  private final RunBuffer buffer;
 
-  /** `directory`: Flink's, of the checkpoint and the operator. */
-  LocalCopy(Path directory, HoldfastCheckpoint checkpoint) throws IOException {
+  /** `directory`: Flink's, of the checkpoint and the operator. `buffer`: of who makes this. */
+  LocalCopy(Path directory, HoldfastCheckpoint checkpoint, RunBuffer buffer) throws IOException {
+    this.buffer = buffer;
     final String name = UUID.randomUUID().toString();
     this.directory = directory.resolve(name);
     meta = directory.resolve(name + "-meta");
@@ -56,19 +57,16 @@ final class LocalCopy {
       long at = 0;
       for (Run run : pack.runs()) {
         final Integer place = places.get(run);
-        if (place != null) write(channel, at, place, Math.toIntExact(run.bytes()));
+        if (place != null) write(channel, at, place, run.bytes());
         at += run.bytes();
       }
     }
     return file;
   }
 
-  private void write(FileChannel channel, long at, int place, int count) throws IOException {
-    if (buffer.capacity() < count) buffer = ByteBuffer.allocateDirect(count);
-    buffer.clear().limit(count);
-    checkpoint.read(place, buffer);
-    buffer.rewind();
-    while (buffer.hasRemaining()) channel.write(buffer, at + buffer.position());
+  private void write(FileChannel channel, long at, int place, long bytes) throws IOException {
+    final ByteBuffer run = buffer.read(checkpoint, place, bytes);
+    while (run.hasRemaining()) channel.write(run, at + run.position());
   }
 
   /** `content`: writes what says what is in the packs. */

@@ -6,6 +6,7 @@ import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.HashMap;
 import java.util.List;
@@ -27,6 +28,7 @@ final class StateDirectories {
   private static final Logger LOG = LoggerFactory.getLogger(StateDirectories.class);
   private static final String LOCK = "lock";
   private static final String PROCESS = "process-";
+  private static final String STARTING = "starting-";
   // With the process's number; another class loader of this process must not touch its lock, which closing would end.
   private static final String OURS = PROCESS + ProcessHandle.current().pid() + "-";
   private static final Map<Path, Path> KNOWN = new HashMap<>();
@@ -42,12 +44,16 @@ final class StateDirectories {
     if (known != null) return Files.createDirectories(known);
     Files.createDirectories(absolute);
     removeDead(absolute);
-    final Path own = Files.createDirectory(absolute.resolve(OURS + UUID.randomUUID()));
-    LOCKS.put(
-        own,
+    // It has its name once it is locked: before that another process would take it for a dead one's.
+    final String id = UUID.randomUUID().toString();
+    final Path unlocked = Files.createDirectory(absolute.resolve(STARTING + id));
+    final FileLock lock =
         FileChannel.open(
-                own.resolve(LOCK), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
-            .lock());
+                unlocked.resolve(LOCK), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+            .lock();
+    final Path own =
+        Files.move(unlocked, absolute.resolve(OURS + id), StandardCopyOption.ATOMIC_MOVE);
+    LOCKS.put(own, lock);
     KNOWN.put(absolute, own);
     own.toFile().deleteOnExit();
     own.resolve(LOCK).toFile().deleteOnExit(); // Goes first: in reverse order.

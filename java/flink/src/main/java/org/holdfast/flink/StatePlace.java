@@ -3,6 +3,11 @@ package org.holdfast.flink;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.UUID;
+import java.util.function.Supplier;
+import org.apache.flink.util.FileUtils;
+import org.apache.flink.util.FlinkRuntimeException;
+import org.apache.flink.util.IOUtils;
+import org.holdfast.HoldfastException;
 import org.holdfast.HoldfastOptions;
 import org.holdfast.HoldfastStore;
 import org.holdfast.RunReader;
@@ -50,13 +55,52 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
   /** An empty one. */
   StateStore open() throws IOException {
     final Path directory = newDirectory();
-    return new StateStore(HoldfastStore.open(spec(directory), options()), directory, this);
+    return opened(directory, () -> HoldfastStore.open(spec(directory), options()));
   }
 
   /** The store of a checkpoint; no record is rewritten. */
   StateStore restore(byte[] privatePart, RunReader runs) throws IOException {
     final Path directory = newDirectory();
-    return new StateStore(
-        HoldfastStore.restoreOpen(spec(directory), privatePart, runs, options()), directory, this);
+    return opened(
+        directory,
+        () -> HoldfastStore.restoreOpen(spec(directory), privatePart, runs, options()));
+  }
+
+  /** Leaves nothing open and no file behind where it fails: the job restarts, and tries again. */
+  private StateStore opened(Path directory, Supplier<HoldfastStore> open) {
+    HoldfastStore store = null;
+    boolean done = false;
+    try {
+      store = open.get();
+      final StateStore made = new StateStore(store, directory, this);
+      done = true;
+      return made;
+    } catch (HoldfastException failure) {
+      throw named(failure);
+    } finally {
+      if (!done) {
+        IOUtils.closeQuietly(store);
+        if (directory != null) FileUtils.deleteDirectoryQuietly(directory.toFile());
+      }
+    }
+  }
+
+  static final String REMEDY =
+      "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
+          + " parallelism; or set state.backend.holdfast.region to a directory.";
+
+  /** A store that found no space says whose it is, and what can be done. */
+  RuntimeException named(HoldfastException failure) {
+    if (failure.code() != HoldfastException.NO_SPACE) return failure;
+    return new FlinkRuntimeException(
+        "HF_NO_SPACE: the keyed state of "
+            + name
+            + " in "
+            + region
+            + " found no space; it may take "
+            + mostBytes
+            + " bytes. "
+            + REMEDY,
+        failure);
   }
 }

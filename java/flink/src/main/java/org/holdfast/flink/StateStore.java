@@ -48,12 +48,17 @@ final class StateStore implements Closeable {
   private long writtenBytes;
   private long toldBytes;
 
-  /** `place`: where it is. */
+  /** `place`: where it is. Throws if the budget does not have what the store takes; the store is the caller's then. */
   StateStore(HoldfastStore store, Path directory, StatePlace place) {
     this.store = store;
     this.directory = directory;
     this.place = place;
-    checkBudget();
+    try {
+      checkBudget();
+    } catch (RuntimeException failure) {
+      place.budget().add(-toldBytes);
+      throw failure;
+    }
   }
 
   /** The key of a record of the state `number`. */
@@ -100,7 +105,7 @@ final class StateStore implements Closeable {
     try {
       store.put(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
     } catch (HoldfastException failure) {
-      throw named(failure);
+      throw place.named(failure);
     }
     wrote(keyCount + valueCount);
   }
@@ -110,7 +115,7 @@ final class StateStore implements Closeable {
     try {
       store.append(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
     } catch (HoldfastException failure) {
-      throw named(failure);
+      throw place.named(failure);
     }
     wrote(keyCount + valueCount);
   }
@@ -125,7 +130,7 @@ final class StateStore implements Closeable {
     try {
       store.put(key, value);
     } catch (HoldfastException failure) {
-      throw named(failure);
+      throw place.named(failure);
     }
     wrote(key.length + value.length);
   }
@@ -138,7 +143,7 @@ final class StateStore implements Closeable {
     try {
       store.append(key, bytes);
     } catch (HoldfastException failure) {
-      throw named(failure);
+      throw place.named(failure);
     }
     wrote(key.length + bytes.length);
   }
@@ -168,25 +173,7 @@ final class StateStore implements Closeable {
             + ", more than its budget of "
             + place.budget().mostBytes()
             + ". "
-            + REMEDY);
-  }
-
-  private static final String REMEDY =
-      "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
-          + " parallelism; or set state.backend.holdfast.region to a directory.";
-
-  private RuntimeException named(HoldfastException failure) {
-    if (failure.code() != HoldfastException.NO_SPACE) return failure;
-    return new FlinkRuntimeException(
-        "HF_NO_SPACE: the keyed state of "
-            + place.name()
-            + " in "
-            + place.region()
-            + " found no space; it may take "
-            + place.mostBytes()
-            + " bytes. "
-            + REMEDY,
-        failure);
+            + StatePlace.REMEDY);
   }
 
   MemoryBudget budget() {
@@ -250,7 +237,7 @@ final class StateStore implements Closeable {
     try {
       store.importCheckpoint(privatePart, runs, prefixes);
     } catch (HoldfastException failure) {
-      throw named(failure);
+      throw place.named(failure);
     }
     checkBudget();
   }
@@ -269,9 +256,16 @@ final class StateStore implements Closeable {
     guard.close(); // Waits for leases.
     if (records != null) records.close();
     records = null;
-    store.close();
-    place.budget().add(-toldBytes);
-    toldBytes = 0;
+    try {
+      store.close();
+    } finally {
+      place.budget().add(-toldBytes);
+      toldBytes = 0;
+      removeFiles();
+    }
+  }
+
+  private void removeFiles() {
     if (directory == null) return;
     try {
       FileUtils.deleteDirectory(directory.toFile());

@@ -21,6 +21,11 @@ final class Uploads {
   private final SortedMap<Long, Map<Pack, File>> packs = new TreeMap<>();
   private long completed = -1;
 
+  /** It will name nothing that an earlier one has. One that begins before it is written must not either. */
+  synchronized void begun(long checkpoint) {
+    packs.put(checkpoint, Map.of());
+  }
+
   synchronized void taken(long checkpoint, Map<Pack, File> its) {
     packs.put(checkpoint, Map.copyOf(its));
   }

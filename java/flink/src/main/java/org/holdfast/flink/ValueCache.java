@@ -26,6 +26,11 @@ final class ValueCache<V> {
     void write(byte[] key, int count, V value) throws IOException;
 
     void erase(byte[] key, int count);
+
+    /** Whether the value may have a place. Places are counted, their bytes are not: large values go by. */
+    default boolean isSmall(V value) {
+      return true;
+    }
   }
 
   private static final class Place<V> {
@@ -99,6 +104,7 @@ final class ValueCache<V> {
       Place<V> place = find(set, hash, key, count);
       if (place != null) return place.value;
       final V value = backing.read(key, count);
+      if (value != null && !backing.isSmall(value)) return value;
       place = take(set, hash, key, count);
       place.value = value;
       place.stored = value != null;
@@ -117,6 +123,11 @@ final class ValueCache<V> {
     try {
       final int hash = hash(key, count), set = set(hash);
       Place<V> place = find(set, hash, key, count);
+      if (!backing.isSmall(value)) {
+        backing.write(key, count, value);
+        if (place != null) dropFirst(set);
+        return;
+      }
       if (place == null) {
         place = take(set, hash, key, count);
         place.stored = true; // It is not known.
@@ -235,6 +246,11 @@ final class ValueCache<V> {
   private void toFront(int set, int way, Place<V> place) {
     System.arraycopy(places, set, places, set + 1, way);
     places[set] = place;
+  }
+
+  private void dropFirst(int set) {
+    System.arraycopy(places, set + 1, places, set, WAYS - 1);
+    places[set + WAYS - 1] = null;
   }
 
   /** A place for a key that has none, the first of its set. */

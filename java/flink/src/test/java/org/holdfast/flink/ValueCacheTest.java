@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 final class ValueCacheTest {
   /** Keys as texts of their bytes. */
-  private static final class Store implements ValueCache.Backing<Long> {
+  private static class Store implements ValueCache.Backing<Long> {
     final Map<String, Long> records = new HashMap<>();
     int reads;
     int writes;
@@ -131,6 +131,48 @@ final class ValueCacheTest {
     writes = store.writes;
     for (int number = 0; number < 1000; ++number) cache.put(buffer, key(number % 10), 6L);
     assertThat(store.writes).isEqualTo(writes);
+  }
+
+  /** Places are counted: 16,384 values of a megabyte each were 16 GiB on the heap. */
+  @ParameterizedTest(name = "{0} places, {1} keys")
+  @CsvSource({"4,20", "64,50", "1024,700", "0,20"})
+  void largeValuesGoBy(int most, int keys) throws IOException {
+    final Store store =
+        new Store() {
+          @Override
+          public boolean isSmall(Long value) {
+            return value % 3 != 0;
+          }
+        };
+    final ValueCache<Long> cache = new ValueCache<>(most, store);
+    final Map<String, Long> model = new HashMap<>();
+    for (int step = 0; step < 200_000; ++step) {
+      final int count = key(random.nextInt(keys));
+      final String name = Store.name(buffer, count);
+      switch (random.nextInt(4)) {
+        case 0 -> {
+          final long value = random.nextInt(100);
+          cache.put(buffer, count, value);
+          model.put(name, value);
+          if (value % 3 == 0) {
+            assertThat(store.records.get(name)).isEqualTo(value);
+            assertThat(cache.look(Arrays.copyOf(buffer, count), seen -> {})).isFalse();
+          }
+        }
+        case 1 -> {
+          cache.erase(buffer, count);
+          model.remove(name);
+        }
+        default -> {
+          assertThat(cache.get(buffer, count)).isEqualTo(model.get(name));
+          cache.look(
+              Arrays.copyOf(buffer, count),
+              seen -> assertThat(seen == null || store.isSmall(seen)).isTrue());
+        }
+      }
+    }
+    cache.flush();
+    assertThat(store.records).isEqualTo(model);
   }
 
   @Test

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -11,6 +13,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.RunnableFuture;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.state.CheckpointListener;
@@ -50,8 +53,12 @@ final class IncrementalCheckpointTest {
 
   private IncrementalRemoteKeyedStateHandle take(
       CheckpointableKeyedStateBackend<String> state, SnapshotType type) throws Exception {
-    final var future =
-        state.snapshot(
+    return written(begin(state, type));
+  }
+
+  private RunnableFuture<SnapshotResult<KeyedStateHandle>> begin(
+      CheckpointableKeyedStateBackend<String> state, SnapshotType type) throws Exception {
+    return state.snapshot(
             ++id,
             id,
             new FsCheckpointStreamFactory(
@@ -62,6 +69,10 @@ final class IncrementalCheckpointTest {
                 4096),
             CheckpointOptions.alignedNoTimeout(
                 type, CheckpointStorageLocationReference.getDefault()));
+  }
+
+  private static IncrementalRemoteKeyedStateHandle written(
+      RunnableFuture<SnapshotResult<KeyedStateHandle>> future) throws Exception {
     future.run();
     // The JobManager has a copy.
     return (IncrementalRemoteKeyedStateHandle)
@@ -279,6 +290,28 @@ final class IncrementalCheckpointTest {
     }
   }
 
+  /** It named files of the checkpoint before the full one, which the JobManager drops once that is complete. */
+  @Test
+  void aCheckpointBesideAFullOneThatIsUnderWayNamesNothingOfTheOneBefore() throws Exception {
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of())) {
+      put(state, 0, 10_000);
+      took(state, take(state));
+      final var full = begin(state, CheckpointType.FULL_CHECKPOINT);
+      final var next = begin(state, CheckpointType.CHECKPOINT);
+      took(state, written(full));
+      took(state, written(next));
+      assertThat(sharedFiles()).isNotEmpty();
+      state.dispose();
+    }
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of(completed))) {
+      assertThat(((HoldfastKeyedStateBackend<String>) state).numKeyValueStateEntries())
+          .isEqualTo(10_000);
+      state.dispose();
+    }
+  }
+
   @Test
   void aNativeSavepointSharesNothing() throws Exception {
     final HoldfastStateBackend full = new HoldfastStateBackend("dram", false);
@@ -329,6 +362,27 @@ final class IncrementalCheckpointTest {
         .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")))
         .findFirst()
         .orElseThrow();
+  }
+
+  /** Each took a megabyte outside of the heap: Flink's limit was reached, and the JVM collected everything. */
+  @Test
+  void checkpointsTakeNoMemoryOfTheirOwn() throws Exception {
+    final BufferPoolMXBean direct =
+        ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+            .filter(pool -> pool.getName().equals("direct"))
+            .findFirst()
+            .orElseThrow();
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of())) {
+      long before = 0;
+      for (int round = 0; round < 60; ++round) {
+        put(state, 10 * round, 10 * round + 10);
+        took(state, take(state));
+        if (round == 9) before = direct.getTotalCapacity();
+      }
+      assertThat(direct.getTotalCapacity()).isLessThan(before + (2 << 20));
+      state.dispose();
+    }
   }
 
   @Test
