@@ -254,8 +254,7 @@ class DirectoryBacking final : public FilesBacking {
     size_bytes_.store(end, std::memory_order_release);
     if (::ftruncate(last->fd.get(), length) != 0)
       return system_error("ftruncate of", last->path, errno);
-    if (::fsync(last->fd.get()) != 0) return system_error("fsync of", last->path, errno);
-    return {};
+    return sync_length(*last);
   }
 
   Status drop_segment(std::uint64_t index) {

@@ -85,15 +85,24 @@ Status FilesBacking::sync() {
     if (result && !file->given_up && removed(file->fd.get()))
       result = Error{Errc::kIo,
                      file->path + " was removed while in use; what was written to it is lost"};
-    if (!result) {
-      sync_failed_.store(true);
-      auto error = std::move(result).error();
-      error.code = Errc::kIo;
-      error.detail.append("; the region is read-only from now on");
-      return error;
-    }
+    if (!result) return give_up(std::move(result).error());
   }
   return {};
+}
+
+Status FilesBacking::give_up(Error error) {
+  sync_failed_.store(true);
+  error.code = Errc::kIo;
+  error.detail.append("; the region is read-only from now on");
+  return error;
+}
+
+// Beside a sync, either could be told of what the other one lost.
+Status FilesBacking::sync_length(const OpenFile& file) {
+  const Lock lock(sync_mutex_);
+  auto status = sync_file(file.fd.get(), file.path);
+  if (status || medium_.granularity != Granularity::kPage) return status;
+  return give_up(std::move(status).error());
 }
 
 std::shared_ptr<OpenFile> FilesBacking::file(std::uint64_t number) const {
@@ -161,7 +170,8 @@ Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset,
       HF_RETURN_IF_ERROR(allocate_all());
     } else {
       HF_RETURN_IF_ERROR(allocate_all());
-      if (::fsync(file.fd.get()) != 0) return system_error("fsync of", file.path, errno);
+      HF_RETURN_IF_ERROR(file_offset == 0 ? sync_file(file.fd.get(), file.path)
+                                          : sync_length(file));
       HF_RETURN_IF_ERROR(map(file, file_offset, offset, bytes));
     }
     if (options_.prefault) populate(at(offset), bytes, map_writable());
