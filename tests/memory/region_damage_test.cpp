@@ -180,6 +180,34 @@ TEST(RegionRefuses, PathsThatLeadNowhereOrToStrangeThings) {
   EXPECT_TRUE(mentions(device.error(), "not a devdax"));
 }
 
+// Such a link leads to a place where nothing is, and nobody is replacing anything.
+TEST(RegionRefuses, ALinkThatLeadsNowhereByItsName) {
+  const Scratch scratch = Scratch::tmpfs();
+  fs::create_symlink(scratch.path("gone"), scratch.path("link"));
+  for (const auto layout : {RegionLayout::kFile, RegionLayout::kDirectory}) {
+    const auto refused = Region::open(scratch.path("link"), small(layout));
+    ASSERT_EQ(refused.code(), Errc::kNotFound) << refused.error().detail;
+    EXPECT_TRUE(mentions(refused.error(), "link is a symbolic link to " + scratch.path("gone")))
+        << refused.error().detail;
+  }
+  EXPECT_FALSE(fs::exists(scratch.path("gone")));
+}
+
+// Bytes that this user may not read are not damaged.
+TEST(RegionRefuses, FilesThatMayNotBeReadByTheReason) {
+  if (::geteuid() != 0) GTEST_SKIP() << "another user's files need root";
+  const Scratch scratch = Scratch::tmpfs();
+  ASSERT_EQ(::chmod(scratch.directory().c_str(), 0755), 0);
+  ASSERT_TRUE(Region::open(scratch.path("region"), small()));
+  for (const auto* name : {"region/segment-000000", "region/segment-000001"})
+    ASSERT_EQ(::chmod(scratch.path(name).c_str(), 0600), 0);
+  ASSERT_EQ(::seteuid(65534), 0);
+  const auto refused = Region::open(scratch.path("region"), tolerant());
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(refused.code(), Errc::kIo) << refused.error().detail;
+  EXPECT_TRUE(mentions(refused.error(), "Permission denied")) << refused.error().detail;
+}
+
 TEST(RegionRefuses, DevicesThatAreNotThereInsteadOfMakingThemInMemory) {
   for (const std::string path :
        {"/dev/holdfast-dax9.9", "/dev/../dev/holdfast-dax9.9", "/dev/holdfast-directory/"}) {
