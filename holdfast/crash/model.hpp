@@ -57,7 +57,7 @@ enum class PointKind : std::uint8_t {
   kSync,          // The same for Region::sync.
   kBeforeResize,  // About to grow or shrink.
   kAfterResize,   // By one unit.
-  kStore,         // byte only: one more word is durable. Of a long store in a recovery: several.
+  kStore,         // byte only: one more word is durable; of a long store several.
   kAcknowledge,   // An operation has returned success.
   kRecovered,     // A recovery has returned.
   kEnd,           // The workload has returned.
