@@ -196,7 +196,11 @@ Status FilesBacking::fill_holes(const OpenFile& file) {
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return system_error("stat of", file.path, errno);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  if (static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes) return {};
+  // The blocks of a disk may hold the list of a file's pieces, too. The first hole is behind the
+  // last byte where there is none.
+  const bool full = static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes;
+  if (full && (medium_.in_memory || ::lseek(file.fd.get(), 0, SEEK_HOLE) >= status.st_size))
+    return {};
   return fill_holes_of(file.fd.get(), bytes, file.path);
 }
 
