@@ -20,7 +20,7 @@ constexpr unsigned kMaxStreamedBits =
     63;  // Of CellState::mask; later streamed words share the last bit.
 // Crash points inside one long store, at least: of the workload, and of recoveries, of which there
 // are thousands.
-constexpr std::size_t kByteModePoints = 128;
+constexpr std::size_t kByteModePoints = 32;
 constexpr std::size_t kNestedByteModePoints = 16;
 
 // Which medium this thread reported to last. Only compared, never followed.

@@ -388,7 +388,7 @@ TEST(CrashChecker, AGrowthOfSeveralUnitsMayStopBetweenThem) {
 
 // The flag is the last word but one, so only one moment shows that it comes too early.
 TEST(CrashChecker, OnByteMediaACrashComesAfterEachWordOfALongStore) {
-  for (const std::size_t words : {24u, 48u, 255u}) {
+  for (const std::size_t words : {24u, 48u, 63u}) {
     Protocol<Pair> protocol;
     protocol.workload = [=](Region& region, Workload& run) {
       const std::vector<std::uint64_t> ones(words, 1);
