@@ -10,8 +10,8 @@
 //                on a disk are mapped with random advice; prefault() asks for its range at once.
 // Failed sync    The region is read-only from then on. A file that somebody removed counts as a
 //                failure: what was written to it is gone with its last descriptor. So does a failed
-//                fsync of a file that gets longer or shorter: the kernel tells of a lost write once,
-//                and the next fdatasync would succeed.
+//                fsync of a file that gets longer or shorter: the kernel tells of a lost write
+//                once, and the next fdatasync would succeed.
 #pragma once
 
 #include <memory>
