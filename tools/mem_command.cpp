@@ -39,9 +39,12 @@ constexpr std::uint64_t kProbeBytes = 4 * MiB;
 
 RegionOptions probe_options(const RegionSpec& spec) {
   RegionOptions options;
-  options.size_bytes = options.unit_bytes = spec.huge == HugePages::k1G ? 1 * GiB : kProbeBytes;
+  // No file is mapped by 1 GiB.
+  const bool giant = spec.huge == HugePages::k1G && spec.kind != RegionSpec::Kind::kPath;
+  options.size_bytes = options.unit_bytes = giant ? 1 * GiB : kProbeBytes;
   // A stripe on each node.
-  if (spec.nodes.size() > 1) options.size_bytes = spec.nodes.size() * kNodeStripeBytes;
+  if (spec.nodes.size() > 1)
+    options.size_bytes = round_up(spec.nodes.size() * kNodeStripeBytes, options.unit_bytes);
   return options;
 }
 
@@ -61,11 +64,14 @@ Result<RegionReport> report_of(const RegionSpec& spec) {
   }
   options.access = RegionAccess::kOpenReadOnly;
   options.tolerate_damage = true;
+  options.file_bytes = options.unit_bytes;  // The last file of a directory may be short.
   auto existing = Region::open(spec.text, options);
   struct stat status{};
   const bool directory = ::stat(spec.path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   if (existing) return report_of(*existing);
-  if (existing.code() != Errc::kNotFound) return std::move(existing).error();
+  const bool link = std::filesystem::is_symlink(spec.path);
+  if (existing.code() != Errc::kNotFound || (link && !directory))
+    return std::move(existing).error();
   // What is not there yet is tried beside where it would be.
   auto parent = std::filesystem::path(spec.path).parent_path();
   if (parent.empty()) parent = ".";

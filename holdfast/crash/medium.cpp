@@ -18,7 +18,10 @@ namespace {
 constexpr unsigned kMaxThreads = 64;  // Bits of PendingStore::marked_by.
 constexpr unsigned kMaxStreamedBits =
     63;  // Of CellState::mask; later streamed words share the last bit.
-constexpr std::size_t kByteModePoints = 16;  // Crash points inside one long store.
+// Crash points inside one long store, at least: of the workload, and of recoveries, of which there
+// are thousands.
+constexpr std::size_t kByteModePoints = 32;
+constexpr std::size_t kNestedByteModePoints = 16;
 
 // Which medium this thread reported to last. Only compared, never followed.
 thread_local const Medium* last_medium = nullptr;
@@ -332,7 +335,8 @@ void Medium::record(const void* to, std::size_t bytes, bool streamed,
     return;
   }
   threads_[thread].unfenced.push_back({offset, offset + bytes, sequence_ + 1, site});
-  const std::size_t step = std::max<std::size_t>(1, bytes / kWordBytes / kByteModePoints);
+  const std::size_t points = parent_ == nullptr ? kByteModePoints : kNestedByteModePoints;
+  const std::size_t step = std::max<std::size_t>(1, bytes / kWordBytes / points);
   std::size_t stores = 0;
   for (std::uint64_t at = offset; at < offset + bytes; ++stores) {
     const bool whole = at % kWordBytes == 0 && offset + bytes - at >= kWordBytes;
@@ -524,8 +528,13 @@ Status Medium::resize(std::uint64_t new_size_bytes) {
     last_medium = this;
     check_bypass_in_passing(region_call_site);
     point(PointKind::kBeforeResize, region_call_site);
-    set_size(new_size_bytes);
-    point(PointKind::kAfterResize, region_call_site);
+    const std::uint64_t unit = options_.unit_bytes;
+    while (size_bytes_ != new_size_bytes) {
+      set_size(size_bytes_ < new_size_bytes
+                   ? std::min(new_size_bytes, size_bytes_ + unit)
+                   : std::max(new_size_bytes, size_bytes_ - std::min(unit, size_bytes_)));
+      point(PointKind::kAfterResize, region_call_site);
+    }
   }
   scheduler_step();
   return ok_status();

@@ -15,7 +15,7 @@
 // page   Region::write puts bytes into 512-byte sectors. A sector holds any state it had since its
 //        last sync, or one such state overwritten with some words of a later one (torn). sync()
 //        makes everything durable.
-// all    grow and shrink are single durable steps; grown bytes are zero.
+// all    grow and shrink are durable steps of one unit each; grown bytes are zero.
 //
 // Not modelled: media errors (see the stores' own corruption tests), reordering of a thread's
 // loads, and stores that do not go through memory/persist.hpp (these are detected and reported).
@@ -56,11 +56,11 @@ enum class PointKind : std::uint8_t {
   kFence,         // About to fence: nothing it covers is certain yet.
   kSync,          // The same for Region::sync.
   kBeforeResize,  // About to grow or shrink.
-  kAfterResize,
-  kStore,        // byte only: one more word is durable.
-  kAcknowledge,  // An operation has returned success.
-  kRecovered,    // A recovery has returned.
-  kEnd,          // The workload has returned.
+  kAfterResize,   // By one unit.
+  kStore,         // byte only: one more word is durable; of a long store several.
+  kAcknowledge,   // An operation has returned success.
+  kRecovered,     // A recovery has returned.
+  kEnd,           // The workload has returned.
 };
 std::string name(PointKind kind);
 

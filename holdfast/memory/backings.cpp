@@ -151,6 +151,13 @@ Result<std::unique_ptr<Backing>> open_path(const RegionSpec& spec, const RegionO
   }
   const bool may_create =
       options.access == RegionAccess::kCreate || options.access == RegionAccess::kOpenOrCreate;
+  if (!exists) {
+    std::error_code none;
+    const auto target = std::filesystem::read_symlink(spec.path, none).string();
+    if (!none)
+      return Error{Errc::kNotFound, spec.path + " is a symbolic link to " + target +
+                                        ", which does not exist; create that, or remove the link"};
+  }
   if (!exists && is_place_of_devices(spec.path)) return no_such_device(spec.path);
   if (!exists && !may_create) return Error{Errc::kNotFound, spec.path + " does not exist"};
   const bool directory = exists ? S_ISDIR(status.st_mode)

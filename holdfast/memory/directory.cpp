@@ -254,8 +254,7 @@ class DirectoryBacking final : public FilesBacking {
     size_bytes_.store(end, std::memory_order_release);
     if (::ftruncate(last->fd.get(), length) != 0)
       return system_error("ftruncate of", last->path, errno);
-    if (::fsync(last->fd.get()) != 0) return system_error("fsync of", last->path, errno);
-    return {};
+    return sync_length(*last);
   }
 
   Status drop_segment(std::uint64_t index) {
@@ -297,6 +296,7 @@ class DirectoryBacking final : public FilesBacking {
       auto error = system_error("open of", file.path, errno);
       if (!options_.tolerate_damage) return error;
       damage_.push_back(error.detail);
+      refused_ = std::move(error);
       file.fd = FileDescriptor();
       return -1;
     }
@@ -318,6 +318,8 @@ class DirectoryBacking final : public FilesBacking {
       largest = std::max(largest, sizes[index]);
     }
     bytes_per_file_ = round_up(largest, kPageBytes);
+    // What may not be opened may be sound.
+    if (bytes_per_file_ == 0 && refused_.code != Errc::kOk) return refused_;
     if (bytes_per_file_ == 0) {
       return Error{Errc::kCorrupt,
                    spec_.path + ": no segment file that could be read holds a byte"};
@@ -382,6 +384,7 @@ class DirectoryBacking final : public FilesBacking {
     return {};
   }
 
+  Error refused_{Errc::kOk, {}};  // The last file that could not be opened.
   FileDescriptor directory_;      // Holds the lock.
   FileDescriptor first_segment_;  // Holds one for those who come by another directory.
 };

@@ -65,8 +65,7 @@ class FileBacking final : public FilesBacking {
     if (::ftruncate(file.fd.get(), static_cast<off_t>(new_size_bytes)) != 0) {
       return system_error("ftruncate of", file.path, errno);
     }
-    if (::fsync(file.fd.get()) != 0) return system_error("fsync of", file.path, errno);
-    return {};
+    return sync_length(file);
   }
 
  private:

@@ -85,15 +85,24 @@ Status FilesBacking::sync() {
     if (result && !file->given_up && removed(file->fd.get()))
       result = Error{Errc::kIo,
                      file->path + " was removed while in use; what was written to it is lost"};
-    if (!result) {
-      sync_failed_.store(true);
-      auto error = std::move(result).error();
-      error.code = Errc::kIo;
-      error.detail.append("; the region is read-only from now on");
-      return error;
-    }
+    if (!result) return give_up(std::move(result).error());
   }
   return {};
+}
+
+Status FilesBacking::give_up(Error error) {
+  sync_failed_.store(true);
+  error.code = Errc::kIo;
+  error.detail.append("; the region is read-only from now on");
+  return error;
+}
+
+// Beside a sync, either could be told of what the other one lost.
+Status FilesBacking::sync_length(const OpenFile& file) {
+  const Lock lock(sync_mutex_);
+  auto status = sync_file(file.fd.get(), file.path);
+  if (status || medium_.granularity != Granularity::kPage) return status;
+  return give_up(std::move(status).error());
 }
 
 std::shared_ptr<OpenFile> FilesBacking::file(std::uint64_t number) const {
@@ -161,7 +170,8 @@ Status FilesBacking::add_memory(const OpenFile& file, std::uint64_t file_offset,
       HF_RETURN_IF_ERROR(allocate_all());
     } else {
       HF_RETURN_IF_ERROR(allocate_all());
-      if (::fsync(file.fd.get()) != 0) return system_error("fsync of", file.path, errno);
+      HF_RETURN_IF_ERROR(file_offset == 0 ? sync_file(file.fd.get(), file.path)
+                                          : sync_length(file));
       HF_RETURN_IF_ERROR(map(file, file_offset, offset, bytes));
     }
     if (options_.prefault) populate(at(offset), bytes, map_writable());
@@ -186,7 +196,11 @@ Status FilesBacking::fill_holes(const OpenFile& file) {
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return system_error("stat of", file.path, errno);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  if (static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes) return {};
+  // The blocks of a disk may hold the list of a file's pieces, too. The first hole is behind the
+  // last byte where there is none.
+  const bool full = static_cast<std::uint64_t>(status.st_blocks) * 512 >= bytes;
+  if (full && (medium_.in_memory || ::lseek(file.fd.get(), 0, SEEK_HOLE) >= status.st_size))
+    return {};
   return fill_holes_of(file.fd.get(), bytes, file.path);
 }
 

@@ -9,7 +9,9 @@
 //                around it (8 MiB on some disks), for a record of a few hundred bytes. So files
 //                on a disk are mapped with random advice; prefault() asks for its range at once.
 // Failed sync    The region is read-only from then on. A file that somebody removed counts as a
-//                failure: what was written to it is gone with its last descriptor.
+//                failure: what was written to it is gone with its last descriptor. So does a failed
+//                fsync of a file that gets longer or shorter: the kernel tells of a lost write
+//                once, and the next fdatasync would succeed.
 #pragma once
 
 #include <memory>
@@ -58,6 +60,8 @@ class FilesBacking : public MappedBacking {
   // On failure the addresses are free again; the caller takes the file back.
   Status add_memory(const OpenFile& file, std::uint64_t file_offset, std::uint64_t offset,
                     std::uint64_t bytes);
+  // fsync of a file that holds bytes of the region already.
+  Status sync_length(const OpenFile& file) HF_EXCLUDES(sync_mutex_);
   // An existing file may have holes (cp makes them): gives them memory, so that no store fails
   // later.
   Status fill_holes(const OpenFile& file);
@@ -80,6 +84,9 @@ class FilesBacking : public MappedBacking {
   // Allocates the first 4 KiB of each 2 MiB, if large pages are to be had.
   void seed_huge_pages(int fd, std::uint64_t file_offset, std::uint64_t offset,
                        std::uint64_t bytes) const;
+
+  // Errors: kIo. Nothing is written from then on.
+  Status give_up(Error error);
 
   // A sync waits for the one before it, which may cover its writes.
   KernelMutex sync_mutex_ HF_ACQUIRED_BEFORE(files_mutex_);

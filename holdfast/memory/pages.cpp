@@ -31,12 +31,15 @@
 namespace holdfast::memory_detail {
 namespace {
 
+// What the kernel gives a process that does not ask for more by name (x86-64).
+constexpr std::uint64_t kAddressesMax = 128 * TiB;
+
 // ThreadSanitizer keeps several shadow bytes for each byte of an address range, and touches them
 // when the range is mapped: 16 TiB would take minutes there instead of being refused.
 #ifdef HF_TSAN
 constexpr std::uint64_t kReserveMax = 64 * GiB;
 #else
-constexpr std::uint64_t kReserveMax = ~std::uint64_t{0};
+constexpr std::uint64_t kReserveMax = kAddressesMax;
 #endif
 // Set aside from the start: so much, or twice the present size.
 constexpr std::uint64_t kFirstReserve = 64 * GiB;
@@ -73,6 +76,11 @@ AddressRange::~AddressRange() {
 
 Result<AddressRange> AddressRange::reserve(std::uint64_t most, std::uint64_t least,
                                            std::uint64_t alignment) {
+  if (least > kAddressesMax) {
+    return Error{Errc::kNoSpace, std::to_string(least) +
+                                     " bytes are more than a process has addresses for (" +
+                                     std::to_string(kAddressesMax) + ")"};
+  }
   most = round_up(std::max(std::min(most, kReserveMax), least), alignment);
   least = round_up(least, alignment);
   for (auto gap = most;; gap = std::max(round_up(gap / 2, alignment), least)) {

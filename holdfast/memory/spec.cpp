@@ -1,5 +1,6 @@
 #include <holdfast/memory/spec.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace holdfast {
@@ -85,13 +86,19 @@ Result<RegionSpec> RegionSpec::parse(std::string_view text) {
   HF_RETURN_IF_ERROR(parse_place(text.substr(0, mark), spec));
   if (mark == std::string_view::npos) return spec;
   auto options = text.substr(mark + 1);
+  std::vector<std::string_view> given;
   while (true) {
     const auto option = options.substr(0, options.find('&'));
     const auto equals = option.find('=');
     if (equals == std::string_view::npos) {
       return invalid_spec(text, "option " + quoted(option) + " is not of the form key=value");
     }
-    HF_RETURN_IF_ERROR(parse_option(option.substr(0, equals), option.substr(equals + 1), spec));
+    const auto key = option.substr(0, equals);
+    HF_RETURN_IF_ERROR(parse_option(key, option.substr(equals + 1), spec));
+    // Nobody could tell which of the two holds.
+    if (std::find(given.begin(), given.end(), key) != given.end())
+      return invalid_spec(text, std::string(key) + " is given twice");
+    given.push_back(key);
     if (option.size() == options.size()) return spec;
     options.remove_prefix(option.size() + 1);
   }

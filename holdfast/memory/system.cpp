@@ -96,6 +96,15 @@ Status sync_data(int fd, std::string_view target) {
   return {};
 }
 
+Status sync_file(int fd, std::string_view target) {
+  if (const int fault = injected_fault(Call::kFileSync, fd)) {
+    return system_error("fsync of", target, fault);
+  }
+  // Never repeated, as above.
+  if (::fsync(fd) != 0) return system_error("fsync of", target, errno);
+  return {};
+}
+
 Status sync_directory(int fd, std::string_view target) {
   if (const int fault = injected_fault(Call::kDirectorySync, fd)) {
     return system_error("fsync of directory", target, fault);

@@ -41,6 +41,7 @@ Error system_error(std::string_view call, std::string_view target, int error_num
 enum class Call : std::uint8_t {
   kWrite,
   kDataSync,
+  kFileSync,
   kAllocate,
   kRename,
   kDirectorySync,
@@ -56,6 +57,8 @@ Status write_all(int fd, std::span<const std::span<const std::byte>> buffers, st
                  std::string_view target);
 // fdatasync.
 Status sync_data(int fd, std::string_view target);
+// fsync, of a file that got longer or shorter.
+Status sync_file(int fd, std::string_view target);
 // Makes creations, renames and removals inside durable.
 Status sync_directory(int fd, std::string_view target);
 Status rename_at(int directory, const std::string& from, const std::string& to,

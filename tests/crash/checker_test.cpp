@@ -364,6 +364,50 @@ TEST(CrashChecker, GrowIsACrashPointAndAPointerIntoUngrownSpaceIsFound) {
   EXPECT_NE(broken.failures[0].find("block beyond the end"), std::string::npos) << broken;
 }
 
+// A directory gets its files, and loses them, one at a time.
+TEST(CrashChecker, AGrowthOfSeveralUnitsMayStopBetweenThem) {
+  for (const bool growing : {true, false}) {
+    Protocol<std::uint64_t> protocol;  // Units that are there.
+    protocol.initial = growing ? 1 : 3;
+    protocol.setup = [=](Region& region) {
+      if (!growing) region.grow(192 * KiB).value();
+    };
+    protocol.workload = [=](Region& region, Workload& run) {
+      run.perform(1, [&] { (growing ? region.grow(192 * KiB) : region.shrink(64 * KiB)).value(); });
+    };
+    protocol.recover = [](Region& region) -> Result<std::uint64_t> {
+      if (region.size_bytes() == 128 * KiB) return Error{Errc::kCorrupt, "half of it"};
+      return region.size_bytes() / (64 * KiB);
+    };
+    protocol.check = [](const auto&, const auto&) { return ""; };
+    const Report report = check(protocol, {.model = kPage});
+    ASSERT_EQ(report.failures.size(), 1u) << report;
+    EXPECT_NE(report.failures[0].find("half of it"), std::string::npos) << report;
+  }
+}
+
+// The flag is the last word but one, so only one moment shows that it comes too early.
+TEST(CrashChecker, OnByteMediaACrashComesAfterEachWordOfALongStore) {
+  for (const std::size_t words : {24u, 48u, 63u}) {
+    Protocol<Pair> protocol;
+    protocol.workload = [=](Region& region, Workload& run) {
+      const std::vector<std::uint64_t> ones(words, 1);
+      run.perform(1, [&] {
+        region.persist().copy(word(region, 0), ones.data(), words * 8);
+        region.persist().persist(word(region, 0), words * 8);
+      });
+    };
+    protocol.recover = [=](Region& region) -> Result<Pair> {
+      return Pair{load(region, (words - 2) * 8), load(region, (words - 1) * 8)};
+    };
+    protocol.check = [](const Past<Pair>&, const Pair& observed) -> std::string {
+      return observed.first == observed.second ? "" : "flagged before it was there";
+    };
+    const Report report = check(protocol, {.model = kByte});
+    EXPECT_EQ(report.failures.size(), 1u) << words << ": " << report;
+  }
+}
+
 TEST(CrashChecker, AnOperationThatWasRefusedIsAsIfNeverBegun) {
   Protocol<Pair> protocol = cell();
   protocol.workload = [](Region& region, Workload& run) {

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "region_support.hpp"
 #include "scratch.hpp"
@@ -136,6 +141,46 @@ TEST_F(DamagedDirectory, HolesAreFilledSoThatNoStoreCanFail) {
   EXPECT_GE(status.st_blocks * 512, static_cast<long>(2 * MiB));
 }
 
+// Bytes of the file that have blocks, as the file system tells; -1: it does not.
+std::int64_t allocated_bytes(const std::string& path) {
+  constexpr unsigned kExtents = 2048;
+  std::vector<std::uint64_t> room((sizeof(fiemap) + kExtents * sizeof(fiemap_extent)) / 8);
+  auto* const map = reinterpret_cast<fiemap*>(room.data());
+  map->fm_length = ~std::uint64_t{0};
+  map->fm_extent_count = kExtents;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int code = ::ioctl(fd, FS_IOC_FIEMAP, map);
+  ::close(fd);
+  if (code != 0) return -1;
+  std::int64_t sum = 0;
+  for (unsigned i = 0; i < map->fm_mapped_extents; ++i)
+    sum += static_cast<std::int64_t>(map->fm_extents[i].fe_length);
+  return sum;
+}
+
+// A file in many pieces has more blocks than its bytes need, since the list of the pieces counts.
+TEST(RegionOpen, FillsAHoleThatTheNumberOfBlocksHides) {
+  const Scratch scratch = Scratch::disk();
+  const auto path = scratch.path("file");
+  constexpr off_t kPages = 512;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  ASSERT_EQ(::ftruncate(fd, kPages * 4096), 0);
+  const std::vector<char> page(4096, 'x');
+  for (off_t i = 0; i < kPages; ++i) {
+    if (i == 301) continue;
+    if (i % 2 == 1) {
+      ASSERT_EQ(::fallocate(fd, 0, i * 4096, 4096), 0);
+    } else {
+      ASSERT_EQ(::pwrite(fd, page.data(), page.size(), i * 4096), 4096);
+    }
+  }
+  ::fsync(fd);
+  ::close(fd);
+  if (allocated_bytes(path) != (kPages - 1) * 4096) GTEST_SKIP() << "no such file can be made here";
+  ASSERT_TRUE(Region::open(path, with(RegionAccess::kOpen)));
+  EXPECT_EQ(allocated_bytes(path), kPages * 4096);
+}
+
 TEST(RegionRefuses, FilesOfOddSize) {
   const Scratch scratch = Scratch::tmpfs();
   const auto path = scratch.path("file");
@@ -178,6 +223,34 @@ TEST(RegionRefuses, PathsThatLeadNowhereOrToStrangeThings) {
   const auto device = Region::open("/dev/null", small());
   ASSERT_EQ(device.code(), Errc::kUnsupported);
   EXPECT_TRUE(mentions(device.error(), "not a devdax"));
+}
+
+// Such a link leads to a place where nothing is, and nobody is replacing anything.
+TEST(RegionRefuses, ALinkThatLeadsNowhereByItsName) {
+  const Scratch scratch = Scratch::tmpfs();
+  fs::create_symlink(scratch.path("gone"), scratch.path("link"));
+  for (const auto layout : {RegionLayout::kFile, RegionLayout::kDirectory}) {
+    const auto refused = Region::open(scratch.path("link"), small(layout));
+    ASSERT_EQ(refused.code(), Errc::kNotFound) << refused.error().detail;
+    EXPECT_TRUE(mentions(refused.error(), "link is a symbolic link to " + scratch.path("gone")))
+        << refused.error().detail;
+  }
+  EXPECT_FALSE(fs::exists(scratch.path("gone")));
+}
+
+// Bytes that this user may not read are not damaged.
+TEST(RegionRefuses, FilesThatMayNotBeReadByTheReason) {
+  if (::geteuid() != 0) GTEST_SKIP() << "another user's files need root";
+  const Scratch scratch = Scratch::tmpfs();
+  ASSERT_EQ(::chmod(scratch.directory().c_str(), 0755), 0);
+  ASSERT_TRUE(Region::open(scratch.path("region"), small()));
+  for (const auto* name : {"region/segment-000000", "region/segment-000001"})
+    ASSERT_EQ(::chmod(scratch.path(name).c_str(), 0600), 0);
+  ASSERT_EQ(::seteuid(65534), 0);
+  const auto refused = Region::open(scratch.path("region"), tolerant());
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(refused.code(), Errc::kIo) << refused.error().detail;
+  EXPECT_TRUE(mentions(refused.error(), "Permission denied")) << refused.error().detail;
 }
 
 TEST(RegionRefuses, DevicesThatAreNotThereInsteadOfMakingThemInMemory) {

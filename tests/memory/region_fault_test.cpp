@@ -146,6 +146,24 @@ TEST_P(Faults, ConcurrentSyncsCoverEachOthersWrites) {
   EXPECT_EQ(data_syncs, 0) << "everything was covered";
 }
 
+// The kernel tells of a lost write once. Where growing or shrinking is told, nobody else will be.
+TEST_P(Faults, AFailedSyncInsideOfGrowOrShrinkIsOneOfTheRegion) {
+  options.file_bytes = GetParam() == RegionLayout::kDirectory ? 64 * MiB : 0;
+  for (const bool growing : {true, false}) {
+    std::filesystem::remove_all(path);
+    auto region = open();
+    if (region.report().file_system == "tmpfs") GTEST_SKIP() << "no disk here";
+    ASSERT_TRUE(region.write(0, bytes("a")));
+    let_fail(Call::kFileSync, 1, EIO);
+    const auto failed = growing ? region.grow(6 * MiB) : region.shrink(2 * MiB);
+    ASSERT_EQ(failed.code(), Errc::kIo);
+    EXPECT_EQ(region.sync().code(), Errc::kReadOnly) << "what was written may be lost";
+    EXPECT_TRUE(region.read_only());
+    EXPECT_EQ(region.write(0, bytes("b")).code(), Errc::kReadOnly);
+    EXPECT_EQ(text_at(region, 0, 1), "a");
+  }
+}
+
 // Each call of a growth in turn, until it succeeds: nothing is left behind by any.
 TEST_P(Faults, FailedGrowthChangesNothing) {
   auto region = open();

@@ -271,6 +271,22 @@ TEST(Addresses, AreSetAsideAsTheyAreNeeded) {
   ::munmap(other, 4096);
 }
 
+TEST(Addresses, OfMoreThanThereAreAreRefusedByTheNumber) {
+  const Scratch scratch = Scratch::tmpfs();
+  for (const std::string spec : {std::string("dram"), scratch.path("region")}) {
+    for (const auto bytes : {std::uint64_t{1} << 62, ~std::uint64_t{0} - kPageBytes + 1}) {
+      auto options = small();
+      options.size_bytes = options.unit_bytes = bytes;
+      const auto refused = Region::open(spec, options);
+      ASSERT_EQ(refused.code(), Errc::kNoSpace);
+      EXPECT_NE(refused.error().detail.find(std::to_string(bytes) + " bytes are more than"),
+                std::string::npos)
+          << refused.error().detail;
+    }
+  }
+  EXPECT_TRUE(scratch.empty());
+}
+
 // A sync that asked for the times of its file (by fstat, for the number of its links) makes Linux
 // from 6.13 on give the file finer ones with its next write in the same tick of the clock, so that
 // each sync wrote the inode, too: one request more per group commit, which took 1.7 times as long.

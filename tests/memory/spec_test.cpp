@@ -66,6 +66,8 @@ TEST(RegionSpec, RefusalsNameThePartTheValueAndWhatIsAllowed) {
       {"/x?huge=2M&", "not of the form"},
       {"/x?granularity=word", "granularity=word is none of byte, line, page, none"},
       {"/x?nt_evicts=yes", "nt_evicts=yes is neither on nor off"},
+      {"/x?granularity=line&granularity=page", "granularity is given twice"},
+      {"/x?huge=off&nt_evicts=on&huge=off", "huge is given twice"},
       {"/x?size=1G", "unknown option \"size\"; known are huge, granularity and nt_evicts"},
       {std::string("/x\0y", 4), "NUL"},
   };

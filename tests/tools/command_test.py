@@ -800,6 +800,24 @@ class Mem(Command):
         self.regions(self.store, self.directory)
         self.assertEqual(self.contents(), before)
 
+    def test_a_sound_store_of_several_files_is_not_called_damaged(self):
+        big = b'x' * 1000000
+        self.kv('import', '--format', 'jsonl', '-',
+                stdin=b''.join(b'{"key": "%d", "value": "%s"}\n' % (i, big) for i in range(40)))
+        files = sorted(pathlib.Path(self.store).glob('segment-*'))
+        self.assertGreater(files[0].stat().st_size, files[-1].stat().st_size)  # The last one is short.
+        self.assertEqual(self.regions(self.store)[0]['damage'], [])
+
+    def test_large_pages_over_several_nodes_are_tried_in_whole_pages(self):
+        region, = self.regions('node:0,0?huge=1G')
+        self.assertEqual(region['kind'], 'node')
+
+    def test_a_link_that_leads_nowhere_is_named(self):
+        link = os.path.join(self.directory, 'link')
+        os.symlink('/there/is/nothing', link)
+        for words in (('mem', link), ('kv', link, 'put', 'a', 'b')):
+            self.refused(*words, code=1, says=('is a symbolic link to /there/is/nothing, which does not exist',))
+
     def contents(self):
         return {path: path.read_bytes() for path in pathlib.Path(self.directory).rglob('*') if path.is_file()}
 
