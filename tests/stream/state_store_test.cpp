@@ -277,7 +277,7 @@ TEST(KvState, ALaterFormatIsRefusedByItsNumber) {
   last[8] = 1;  // Which has no such byte.
   region->put(key, last).value();
   EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kNewerFormat);
-  for (const char earlier : {2, 3}) {
+  for (const char earlier : {'\2', '\3'}) {
     last[8] = earlier;
     region->put(key, last).value();
     EXPECT_EQ(KvStateStore(region, 1).open().value()->metadata, "m");
