@@ -124,6 +124,16 @@ std::string with_absolute_path(const std::string& region) {
   return std::filesystem::absolute(region.substr(0, query)).string() + region.substr(query);
 }
 
+// How far apart two operations may be for their misses to overlap.
+std::string window_line(const bench::Fields& calibration) {
+  const auto usual = calibration.number("window_instructions");
+  const auto best = calibration.number("window_instructions_best");
+  if (!(usual > 0)) return {};
+  const auto shared =
+      best > usual * 1.25 ? fmt::format(", {} while nobody shares it", best) : std::string();
+  return fmt::format("window of a core: {} instructions{} (docs/performance.md)\n", usual, shared);
+}
+
 // Members of a row that the table has no columns for, one line per row that has any of them.
 void print_members(const bench::Document& document, const std::string& heading,
                    const std::vector<std::pair<const char*, const char*>>& members) {
@@ -170,6 +180,7 @@ int run_and_report(KvBenchArguments& arguments) {
     const auto& environment = document.environment;
     out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
         environment.text("compiler"));
+    standard_output().write(fit_terminal(window_line(document.calibration)));
     standard_output().write(fit_terminal(fmt::format(
         "region {}: {}, granularity {} ({}), {}, pages of {}: durability of an operation is "
         "\"{}\"{}\n\n",

@@ -93,6 +93,7 @@ Limits calibrate(const Persist& persist) {
                                  at = large[at * 8];
                                use(at);
                              });
+  limits.window = core_window(large);
 
   if (persist.instruction() != WriteBackInstruction::kNone) {
     constexpr std::size_t kLines = 200;
@@ -118,6 +119,7 @@ Fields Limits::fields() const {
   fields.set("memory_write_bytes_per_s_per_thread", memory_write_bytes_per_s);
   fields.set("dependent_read_ns", dependent_read_ns);
   fields.set("persist_line_ns", persist_line_ns);
+  window.add_to(fields);
   fields.set("seconds", seconds);
   return fields;
 }

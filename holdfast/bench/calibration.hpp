@@ -5,9 +5,10 @@
 // that no memory has. Before a run four limits are measured, per thread, the best of several tries:
 // reading from the first-level cache and from memory, writing to memory, and making one written
 // line durable with the region's own primitive. A row that beats a limit by more than the slack
-// below is invalid.
+// below is invalid. And how far the core looks ahead, without which ratios cannot be compared.
 #pragma once
 
+#include <holdfast/bench/core_window.hpp>
 #include <holdfast/bench/result.hpp>
 #include <holdfast/memory/persist.hpp>
 
@@ -19,7 +20,8 @@ struct Limits {
   double memory_write_bytes_per_s = 0;
   double dependent_read_ns = 0;  // Each address known from the read before; 4 KiB pages.
   double persist_line_ns =
-      0;               // Store + write back + fence of one line; 0 where persist does nothing.
+      0;  // Store + write back + fence of one line; 0 where persist does nothing.
+  CoreWindow window;
   double seconds = 0;  // That this took.
   Fields fields() const;
 };

@@ -72,5 +72,18 @@ TEST(Calibration, MeasuresEveryLimitOfThisMachine) {
   EXPECT_GT(measured.fields().number("seconds"), 0);
 }
 
+// A chain that lies in the first-level cache never misses, so nothing is to be seen.
+TEST(CoreWindow, IsSeenByMissesOnly) {
+  std::vector<std::uint64_t> few(8 * 64);
+  for (std::uint64_t line = 0; line < 64; ++line)
+    few[line * 8] = (line + 1) % 64;
+  const auto none = core_window(few);
+  Fields fields;
+  none.add_to(fields);
+  // Only that many instructions between two reads make a difference then.
+  EXPECT_TRUE(none.usual == 0 || none.best <= 32) << none.usual << ' ' << none.best;
+  EXPECT_EQ(fields.empty(), none.usual == 0);
+}
+
 }  // namespace
 }  // namespace holdfast::bench
