@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/function_ref.hpp>
@@ -65,7 +66,7 @@ class StateStore {
 
   // ---- Blocks of entries (compile/runtime/blocks.hpp), of a store that takes them ----
 
-  // Whether it does. What was put as blocks may stay in memory, too, so many bytes of it.
+  // Whether it does. So many bytes of state may be in memory, what was put as blocks among them.
   virtual bool takes_blocks(std::uint64_t& /*memory_bytes*/) const { return false; }
   // Entries of the checkpoint that complete() ends. In a generation a later entry of a key takes
   // the place of an earlier one. Generation 0: a new one, which it becomes. `in_run`: of a run; the
@@ -94,8 +95,17 @@ class StateStore {
     return {};
   }
 
+  // By a query that has more of its state in memory than it is to have: a checkpoint, with which it
+  // leaves, is not to wait for its time.
+  void ask_for_checkpoint() { asked_ = true; }
+  // Whether it was asked for; once.
+  bool take_request() { return std::exchange(asked_, false); }
+
   // Behind complete(): about how much the state takes, where it is kept.
   virtual std::uint64_t bytes() const { return 0; }
+
+ private:
+  bool asked_ = false;
 };
 
 }  // namespace holdfast::stream

@@ -33,8 +33,23 @@ Accumulators& WindowState::at(std::int64_t slice, const std::string& key) {
     last_slice_ = slice;
   }
   auto& accumulators = (*last_)[key];
-  if (accumulators.empty()) accumulators.resize(aggregates_.size());
+  if (accumulators.empty()) {
+    accumulators.resize(aggregates_.size());
+    if (++groups_ >= look_at_) look_at_room();
+  }
   return accumulators;
+}
+
+// Each group that is new since the last look counts.
+void WindowState::look_at_room() {
+  constexpr std::uint64_t kGroupsBetweenLooks = 4096;
+  // What the map allocates for a group, beside what a key and accumulators have.
+  constexpr std::uint64_t kOfMap = sizeof(GroupMap::value_type) + 64;
+  look_at_ = groups_ + kGroupsBetweenLooks;
+  std::uint64_t room = 0;
+  if (store_ == nullptr || !store_->takes_blocks(room)) return;
+  if (entries() * (kOfMap + aggregates_.size() * sizeof(sql::Accumulator)) > room)
+    store_->ask_for_checkpoint();
 }
 
 void WindowState::merge(Accumulators& into, const Accumulators& from) const {
@@ -123,6 +138,7 @@ Status WindowState::put_all() {
     stored_.insert(slice);
   last_ = nullptr;
   memory_.clear();
+  groups_ = look_at_ = 0;
   return {};
 }
 

@@ -66,6 +66,7 @@ class WindowState {
   Status read(std::string_view bytes, Accumulators& accumulators) const;
   Status read_stored(std::int64_t slice, std::map<std::string, Accumulators>& merged);
   void merge(Accumulators& into, const Accumulators& from) const;
+  void look_at_room();
 
   const std::vector<sql::Aggregate>& aggregates_;
   StateStore* store_;
@@ -73,6 +74,8 @@ class WindowState {
   std::set<std::int64_t> stored_;  // Slices with entries in a store that keeps them.
   std::int64_t last_slice_ = 0;
   GroupMap* last_ = nullptr;  // Of last_slice_: rows of one time come together.
+  std::uint64_t groups_ = 0,
+                look_at_ = 0;  // That are new since put_all(), and those of the next look.
 };
 
 }  // namespace holdfast::stream

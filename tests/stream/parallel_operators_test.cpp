@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/base/units.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
@@ -88,7 +89,8 @@ class VectorSink final : public Sink {
 // A store in memory; a sink that is full wants a checkpoint behind each round. Keeping: as KvStateStore, in which an entry is a delta.
 class MemoryStore final : public StateStore {
  public:
-  explicit MemoryStore(bool keeps) : keeps_(keeps) {}
+  // `room`: bytes of state that may be in memory; 0: as many as there are.
+  explicit MemoryStore(bool keeps, std::uint64_t room = 0) : keeps_(keeps), room_(room) {}
   Result<std::optional<Checkpoint>> open() override { return last_; }
   Result<std::vector<std::int64_t>> slices() override {
     std::vector<std::int64_t> slices;
@@ -124,10 +126,16 @@ class MemoryStore final : public StateStore {
     return {};
   }
   bool keeps_entries() const override { return keeps_; }
+  bool takes_blocks(std::uint64_t& memory_bytes) const override {
+    memory_bytes = room_;
+    return room_ != 0;
+  }
+  std::uint64_t room() const { return room_; }
 
  private:
   using Entries = std::map<std::int64_t, std::vector<std::pair<std::string, std::string>>>;
   const bool keeps_;
+  const std::uint64_t room_;
   Entries entries_, next_;
   std::map<std::string, int> seen_;
   std::optional<Checkpoint> last_;
@@ -144,11 +152,11 @@ struct Outcome {
 };
 
 Outcome run(const Script& script, const std::vector<sql::Row>& rows, unsigned workers,
-            Sharing sharing, StateStore* store = nullptr,
+            Sharing sharing, MemoryStore* store = nullptr,
             milliseconds round = ParallelOperators::kRound) {
   Outcome outcome;
   const auto& plan = script.plans().front();
-  auto sink = std::make_unique<VectorSink>(outcome.rows, store != nullptr);
+  auto sink = std::make_unique<VectorSink>(outcome.rows, store != nullptr && store->room() == 0);
   auto interpreter = std::make_unique<InterpretedOperators>(plan, *sink, store);
   std::unique_ptr<Operators> operators = std::move(interpreter);
   if (workers > 1) {
@@ -183,6 +191,21 @@ TEST(ParallelOperators, SeveralWorkersGiveWhatOneGives) {
       }
     }
   }
+}
+
+// State was in memory until the next checkpoint, however much came before it: a process with a limit of
+// 256 MiB was killed, though its state was to have a quarter.
+TEST(ParallelOperators, ACheckpointComesEarlyWhereStateHasNoRoom) {
+  const auto script = Script::prepare(query(kTumble)).value();
+  const auto rows = random_rows(7, 20'000);
+  const auto one = run(script, rows, 1, Sharing::kLateMerge);
+  MemoryStore roomy(true, GiB), narrow(true, 1);
+  const auto with_room = run(script, rows, 1, Sharing::kLateMerge, &roomy);
+  const auto without = run(script, rows, 1, Sharing::kLateMerge, &narrow);
+  EXPECT_EQ(with_room, one);
+  EXPECT_EQ(without, one);
+  EXPECT_LE(with_room.checkpoints, 2u);  // At either end.
+  EXPECT_GT(without.checkpoints, with_room.checkpoints);
 }
 
 TEST(ParallelOperators, CheckpointsHaveEachGroupOnce) {

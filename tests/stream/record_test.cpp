@@ -58,6 +58,7 @@ class Kept final : public query::Host {
   bool replace(std::int64_t, query::Text, query::Text, std::uint64_t&) override { return false; }
   bool keeps_entries() const override { return false; }
   bool takes_blocks(std::uint64_t&) const override { return false; }
+  void ask_for_checkpoint() override {}
   bool put_block(std::int64_t, query::Text, bool, std::uint64_t&) override { return false; }
   void drop_older(std::int64_t, std::uint64_t) override {}
   bool next_generation(std::int64_t, std::uint64_t&, query::BlockPlace&) override { return false; }

@@ -28,6 +28,7 @@ class StoreHost final : public NoHost {
   explicit StoreHost(stream::StateStore& store) : store_(store) {}
   bool keeps_entries() const override { return true; }
   bool takes_blocks(std::uint64_t& bytes) const override { return store_.takes_blocks(bytes); }
+  void ask_for_checkpoint() override { store_.ask_for_checkpoint(); }
   bool put_block(std::int64_t slice, Text block, bool in_run, std::uint64_t& generation) override {
     return bool(store_.put_block(slice, view(block), in_run, generation));
   }
@@ -135,7 +136,9 @@ class Process {
     state.template get<0>().add();
     state.template get<1>().add(some(event.value));
     if (event.time - 4 > watermark_) advance(event.time - 4);
+    slices_.took(1);
   }
+  bool asks() { return store_.take_request(); }
   void end() {
     advance(INT64_MAX);
     checkpoint();
@@ -265,6 +268,20 @@ TEST(RuntimeSlices, ASliceOnTheMediumIsBounded) {
     EXPECT_LE(process.live_bytes(), 6 * first) << round;
   }
   EXPECT_GT(process.whole(), 10);
+}
+
+TEST(RuntimeSlices, ACheckpointIsAskedForWhereSlicesAreMoreThanMemoryIsToHave) {
+  Rows rows;
+  const auto asks = [&](std::uint64_t memory_bytes, std::int64_t keys) {
+    const stream::Place place;
+    Process<Sums> process(place / "state", memory_bytes, rows);
+    for (std::int64_t i = 0; i < 80'000; ++i)
+      process.take({1, i % keys, 1});
+    return process.asks();
+  };
+  EXPECT_TRUE(asks(2 * MiB, 40'000));
+  EXPECT_FALSE(asks(GiB, 40'000));
+  EXPECT_FALSE(asks(2 * MiB, 2'000));
 }
 
 // Blocks of a slice that memory had go when the slice leaves it.

@@ -42,17 +42,16 @@ Result<Compilation> Compilation::begin(const std::string& source, const CompileS
   }
   compilation.made_ = cache.own_file(".so");
   compilation.said_ = cache.own_file(".log");
-  compilation.headers_ = cache.headers();
   compilation.first_ = Precompiled::find(cache, compiler);
+  compilation.cache_ = cache;
   HF_RETURN_IF_ERROR(compilation.start());
-  if (compilation.first_.empty()) compilation.precompiled_ = Precompiled::make(cache, compiler);
   return compilation;
 }
 
 Status Compilation::start() {
-  HF_ASSIGN_OR_RETURN(
-      auto process,
-      Process::start(compiler_.words(source_path_, headers_, made_.path(), first_), said_.path()));
+  HF_ASSIGN_OR_RETURN(auto process, Process::start(compiler_.words(source_path_, cache_->headers(),
+                                                                   made_.path(), first_),
+                                                   said_.path()));
   process_.emplace(std::move(process));
   return {};
 }
@@ -82,6 +81,8 @@ Result<std::shared_ptr<const Library>> Compilation::finish(int code) {
     return Error{Errc::kIo, "the compiler ended with " + std::to_string(code) + "; its source is " +
                                 source_path_ + errors_in(said ? *said : "")};
   }
+  // Not beside the compiler: runs that end before it does would begin this each time, for nothing.
+  if (first_.empty()) precompiled_ = Precompiled::make(*cache_, compiler_);
   HF_RETURN_IF_ERROR(Cache::publish(made_.path(), place_ + ".so"));
   return Library::load(place_ + ".so");
 }

@@ -41,7 +41,8 @@ class Compilation {
   Result<std::shared_ptr<const Library>> finish(int code);
 
   std::string place_, source_path_;
-  std::string headers_, first_;  // What the compiler finds headers in, and includes before all.
+  std::string first_;  // What the compiler includes before all.
+  std::optional<Cache> cache_;
   Compiler compiler_;
   OwnFile made_, said_;                       // By the compiler, which ends before they do.
   std::shared_ptr<const Library> library_;    // Of the cache;

@@ -37,6 +37,7 @@ class CompiledHost : public query::Host {
   bool takes_blocks(std::uint64_t& memory_bytes) const override {
     return store_ != nullptr && store_->takes_blocks(memory_bytes);
   }
+  void ask_for_checkpoint() override { store_->ask_for_checkpoint(); }
   bool put_block(std::int64_t slice, query::Text block, bool in_run,
                  std::uint64_t& generation) override;
   void drop_older(std::int64_t slice, std::uint64_t generation) override {

@@ -1,5 +1,7 @@
 #include "precompiled.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <utility>
@@ -21,6 +23,14 @@ std::string text_that_includes_all() {
 
 }  // namespace
 
+Turn::Turn(const std::string& path)
+    : file_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+  if (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) ::close(std::exchange(file_, -1));
+}
+Turn::~Turn() {
+  if (file_ >= 0) ::close(file_);
+}
+
 std::string Precompiled::find(const Cache& cache, const Compiler& compiler) {
   auto place = cache.headers_place(compiler.identity());
   return ::access((place + kEnding).c_str(), R_OK) == 0 ? place : "";
@@ -28,6 +38,8 @@ std::string Precompiled::find(const Cache& cache, const Compiler& compiler) {
 
 std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compiler& compiler) {
   auto place = cache.headers_place(compiler.identity());
+  Turn turn(place + ".lock");
+  if (!turn || ::access((place + kEnding).c_str(), R_OK) == 0) return nullptr;
   // Once: what clang has made is of the file as it was written then.
   if (::access(place.c_str(), R_OK) != 0) {
     const auto text = cache.own_file(".hpp");
@@ -38,8 +50,8 @@ std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compile
   auto process = Process::start(compiler.words_for_headers(place, cache.headers(), made.path()),
                                 said.path(), Priority::kLow);
   if (!process) return nullptr;
-  return std::unique_ptr<Precompiled>(
-      new Precompiled(std::move(place), std::move(made), std::move(said), *std::move(process)));
+  return std::unique_ptr<Precompiled>(new Precompiled(
+      std::move(turn), std::move(place), std::move(made), std::move(said), *std::move(process)));
 }
 
 void Precompiled::remove(const std::string& found) { ::unlink((found + kEnding).c_str()); }

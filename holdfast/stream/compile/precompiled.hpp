@@ -4,10 +4,11 @@
 //   headers-HASH.hpp        includes all of them; HASH is of the compiler, its flags, the CPU and
 //                           the headers
 //   headers-HASH.hpp.gch    what the compiler made of it, 15 to 70 MB
+//   headers-HASH.hpp.lock   locked by the process that makes it
 //
 // A query that includes the first begins with the second, and is compiled in less time. It is made
-// beside the first query that has to be compiled, by a process that leaves the CPU to others, and
-// only if that query's run is long enough. Nobody waits for it.
+// when the first query has been compiled, by a process that leaves the CPU to others, and only if
+// that query's run is long enough. Nobody waits for it, and of several processes one makes it.
 //
 // Threads  One at a time.
 #pragma once
@@ -22,11 +23,23 @@
 
 namespace holdfast::stream::compile {
 
+// Of one process at a time, until this goes.
+class Turn {
+ public:
+  explicit Turn(const std::string& path);
+  Turn(Turn&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  ~Turn();
+  explicit operator bool() const { return file_ >= 0; }
+
+ private:
+  int file_ = -1;
+};
+
 class Precompiled {
  public:
   // What to include first; empty: it has yet to be made.
   static std::string find(const Cache& cache, const Compiler& compiler);
-  // Starts to make it. Null: it cannot be.
+  // Starts to make it. Null: it cannot be, or another process does.
   static std::unique_ptr<Precompiled> make(const Cache& cache, const Compiler& compiler);
   // It is broken.
   static void remove(const std::string& found);
@@ -35,12 +48,14 @@ class Precompiled {
   ~Precompiled();
 
  private:
-  Precompiled(std::string place, OwnFile made, OwnFile said, Process process)
-      : place_(std::move(place)),
+  Precompiled(Turn turn, std::string place, OwnFile made, OwnFile said, Process process)
+      : turn_(std::move(turn)),
+        place_(std::move(place)),
         made_(std::move(made)),
         said_(std::move(said)),
         process_(std::move(process)) {}
 
+  Turn turn_;
   std::string place_;
   OwnFile made_, said_;
   Process process_;

@@ -36,6 +36,7 @@ class SliceGroups {
     if (!slices_.find(time.value)) return static_cast<void>(++late_rows);
     const auto key = Definition::key(row, run_);
     if (!run_.failed) Definition::add(slices_.current()->change(key, key.hash()), row, run_);
+    slices_.took(1);
   }
   // Whether the window of this time, which is open, has a better extreme by now than `value`. A
   // time that is also the end of a window: false. Of windows that do not overlap.

@@ -47,6 +47,7 @@ class Groups final : public Query {
       const auto rows = take_block(records, std::min(kBlock, count - done));
       records += rows * Definition::kRecordBytes;
       done += rows;
+      slices_.took(rows);
     }
     taken = done;
     return !run_.failed;

@@ -86,6 +86,8 @@ class Host {
   virtual bool keeps_entries() const = 0;
   // Whether it takes blocks of entries. Then state may stay in memory beside it, so many bytes.
   virtual bool takes_blocks(std::uint64_t& memory_bytes) const = 0;
+  // State in memory is more than that: the next checkpoint is not to wait for its time.
+  virtual void ask_for_checkpoint() = 0;
   // A block; generation 0: a new one, which it becomes. `in_run`: those of this checkpoint have all
   // of the generation, in the order of the keys, each key once; it gets no more of them.
   virtual bool put_block(std::int64_t slice, Text block, bool in_run,

@@ -6,7 +6,8 @@
 // far as there is room: each checkpoint writes the groups that changed, with what they are now, and
 // a window that ends is read from memory. What memory has forgotten, or a run before this one has
 // written, is read from the store and merged. What leaves memory is written whole, in the order of
-// its keys: so a window may have more groups than memory has room for (sorted_runs.hpp).
+// its keys: so a window may have more groups than memory has room for (sorted_runs.hpp). Where there
+// is no room before the time of the next checkpoint, one is asked for.
 //
 // A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp.
 #pragma once
@@ -64,6 +65,13 @@ class Slices {
   // No window ends when the watermark comes here.
   bool is_quiet(std::int64_t watermark) const {
     return next_end_ == kEndOfTime || next_end_ - 1 > watermark;
+  }
+  // Behind rows that were taken. A checkpoint is asked for where slices have more than memory is to
+  // have.
+  void took(std::uint64_t rows) {
+    rows_ += rows;
+    if (rows_ >= look_at_) [[unlikely]]
+      look_at_room();
   }
   // Of a query without windows.
   void find_only() {
@@ -154,6 +162,7 @@ class Slices {
         ours.touched = true;
       }
       merge_groups(ours, groups);
+      took(ours.entries().size());
     }
   }
 
@@ -251,12 +260,20 @@ class Slices {
 
   // ---- Slices ----
 
-  // Of all slices, what a checkpoint has yet to write. What is too much for memory leaves it.
-  bool put_blocks() {
+  std::uint64_t bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [slice, groups] : slices_)
       bytes += groups.bytes();
-    const bool leave = !Slice::kBounded || bytes > memory_bytes_;
+    return bytes;
+  }
+  [[gnu::cold, gnu::noinline]] void look_at_room() {
+    rows_ = 0;
+    look_at_ = std::max<std::uint64_t>(kRowsBetweenLooks, kRowsPerSlice * slices_.size());
+    if (tracks_ && bytes() > memory_bytes_) run_.host.ask_for_checkpoint();
+  }
+  // Of all slices, what a checkpoint has yet to write. What is too much for memory leaves it.
+  bool put_blocks() {
+    const bool leave = !Slice::kBounded || bytes() > memory_bytes_;
     for (auto& [slice, groups] : slices_) {
       if (!(leave ? put_run(slice, groups) : put_changes(slice, groups))) return false;
     }
@@ -323,10 +340,15 @@ class Slices {
     current_ = nullptr;
   }
 
+  // A look is at all slices.
+  static constexpr std::uint64_t kRowsBetweenLooks = 32'768, kRowsPerSlice = 64;
+
   Run& run_;
   const std::int64_t offset_;
   std::uint64_t memory_bytes_ = 0;  // That slices may take beside a store that takes blocks.
   const bool tracks_;               // There is one.
+  std::uint64_t rows_ = 0,
+                look_at_ = kRowsBetweenLooks;  // Since the last look, and until the next.
   std::int64_t watermark_ = kNoTime;
   Map slices_;
   std::set<std::int64_t> stored_;       // Slices with entries that only the store has.
