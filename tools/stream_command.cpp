@@ -120,8 +120,17 @@ Result<stream::OpenState> in_rocksdb(const std::string& place) {
   });
 }
 
+// Of a run: it alone writes checkpoints there. A savepoint only reads them.
+enum class Use : std::uint8_t { kRun, kSavepoint };
+
+Result<std::shared_ptr<stream::FileDescriptor>> locked_for_run(const std::string& directory) {
+  HF_RETURN_IF_ERROR(make_directory_of(directory + "/checkpoint"));
+  HF_ASSIGN_OR_RETURN(auto locked, stream::locked_directory(directory));
+  return std::make_shared<stream::FileDescriptor>(std::move(locked));
+}
+
 // Where states are: `open` may be called for the same state again and again.
-Result<stream::OpenState> places_of(const StreamArguments& arguments) {
+Result<stream::OpenState> places_of(const StreamArguments& arguments, Use use) {
   const auto& state = arguments.state;
   if (state == "kv" || state == "rocksdb") {
     HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
@@ -134,9 +143,14 @@ Result<stream::OpenState> places_of(const StreamArguments& arguments) {
     return Error{Errc::kInvalidOption,
                  "--members holds the checkpoints, too: --checkpoint-dir is not wanted"};
   if (directory.empty()) return stream::OpenState();
+  // Members lock their splits themselves.
+  std::shared_ptr<stream::FileDescriptor> lock;
+  if (use == Use::kRun && arguments.members.empty()) {
+    HF_ASSIGN_OR_RETURN(lock, locked_for_run(directory));
+  }
   return stream::OpenState(
-      [directory](std::size_t query,
-                  const std::string& split) -> Result<std::unique_ptr<stream::StateStore>> {
+      [directory, lock](std::size_t query,
+                        const std::string& split) -> Result<std::unique_ptr<stream::StateStore>> {
         const auto file = checkpoint_file(directory, query, split);
         HF_RETURN_IF_ERROR(make_directory_of(file));
         return std::unique_ptr<stream::StateStore>(std::make_unique<stream::SnapshotStore>(file));
@@ -162,7 +176,7 @@ StreamArguments with_state_of(StreamArguments arguments, const stream::Script& s
 
 // The same, and each state that has no checkpoint yet begins with the savepoint.
 Result<stream::OpenState> state_of(const StreamArguments& arguments) {
-  HF_ASSIGN_OR_RETURN(auto open, places_of(arguments));
+  HF_ASSIGN_OR_RETURN(auto open, places_of(arguments, Use::kRun));
   if (arguments.from.empty()) return open;
   if (!open)
     return Error{Errc::kInvalidOption,
@@ -186,7 +200,7 @@ int savepoint(const StreamArguments& given) {
   const auto script = prepared(given);
   if (!script) return stream_failed(script.error());
   const auto arguments = with_state_of(given, *script);
-  const auto open = places_of(arguments);
+  const auto open = places_of(arguments, Use::kSavepoint);
   if (!open) return stream_failed(open.error());
   if (!*open)
     return stream_failed(

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <span>
 
+#include <holdfast/memory/lock.hpp>
+
 namespace holdfast::stream {
 
 using memory_detail::system_error;
@@ -21,6 +23,14 @@ Result<FileDescriptor> create_file(int directory, const std::string& path) {
 Result<FileDescriptor> open_directory(const std::string& path) {
   FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return system_error("open", path, errno);
+  return directory;
+}
+
+Result<FileDescriptor> locked_directory(const std::string& path) {
+  HF_ASSIGN_OR_RETURN(auto directory, open_directory(path));
+  const Status locked = memory_detail::lock_file(
+      directory.get(), true, path, "; end that run, or name another directory for this one");
+  if (!locked && locked.code() != Errc::kUnsupported) return locked.error();
   return directory;
 }
 

@@ -69,6 +69,10 @@ class KvSink final : public Sink {
     }
     return write_all();
   }
+  // Writing them twice does no harm.
+  Status begin_from(std::uint64_t epoch, std::string_view state) override {
+    return begin(epoch, state);
+  }
 
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
   bool takes_changes() const override { return true; }

@@ -111,6 +111,34 @@ TEST_P(FailingDisk, EachCallFailsOnce) {
   EXPECT_GT(failed, 9 * static_cast<int>(kEpochs));
 }
 
+// A second one took the hidden parts of the first away, whose rows were lost.
+TEST(PartFiles, OneRunAtATimeWritesToADirectory) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  {
+    PartFiles first(directory), second(directory);
+    first.begin(0, 0).value();
+    first.write("row\n").value();
+    EXPECT_EQ(second.begin(0, 0).code(), Errc::kBusy);
+    first.prepare(1).value();
+    first.commit(1).value();
+  }
+  EXPECT_EQ(read_file(directory + "/part-0000000001.csv").value(), "row\n");
+  PartFiles(directory).begin(0, 0).value();
+  std::filesystem::remove_all(directory);
+}
+
+// Parts that begin anew behind a savepoint are none that a run from it would take for its own.
+TEST(PartFiles, NumbersOfARunFromASavepointAreBehindThoseOfTheSavepoint) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  PartFiles parts(directory);
+  parts.begin(7, 2).value();  // Without rows there are no parts.
+  parts.begin(0, 0).value();
+  EXPECT_EQ(parts.base(), 9u);
+  std::filesystem::remove_all(directory);
+}
+
 TEST_P(FailingDisk, AMemberThatCannotJoinLeavesNothing) {
   char path[] = "/dev/shm/holdfast_disk_XXXXXX";
   const std::string directory = ::mkdtemp(path);
