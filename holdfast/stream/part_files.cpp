@@ -90,7 +90,8 @@ Status PartFiles::write(std::string_view bytes) {
 Status PartFiles::flush() {
   if (buffer_.empty()) return {};
   if (!file_) {
-    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), hidden(number_)));
+    const auto name = hidden(number_);
+    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), name, path_of(name)));
     written_bytes_ = 0;
   }
   HF_RETURN_IF_ERROR(write_at(file_, buffer_, written_bytes_, path_of(hidden(number_))));

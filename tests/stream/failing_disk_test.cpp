@@ -111,6 +111,21 @@ TEST_P(FailingDisk, EachCallFailsOnce) {
   EXPECT_GT(failed, 9 * static_cast<int>(kEpochs));
 }
 
+// The message had the name of the file only.
+TEST(PartFiles, AFileThatCannotBeMadeIsNamedWithItsDirectory) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  PartFiles parts(directory);
+  parts.begin(0, 0).value();
+  parts.write("row\n").value();
+  std::filesystem::create_directory(directory + "/.part-0000000001.inprogress");
+  std::filesystem::create_directory(directory + "/state.new");
+  const auto part = parts.prepare(1), state = replace_file(directory + "/state", "");
+  EXPECT_NE(part.error().detail.find(directory + "/.part-"), std::string::npos);
+  EXPECT_NE(state.error().detail.find(directory + "/state.new"), std::string::npos);
+  std::filesystem::remove_all(directory);
+}
+
 // A second one took the hidden parts of the first away, whose rows were lost.
 TEST(PartFiles, OneRunAtATimeWritesToADirectory) {
   char path[] = "/dev/shm/holdfast_disk_XXXXXX";

@@ -110,6 +110,10 @@ def check_savepoints(directory):
     none = command('run', '--from', directory / 'nowhere', '--checkpoint-dir', directory / 'c5', '-e',
                    sums(directory, directory / 'out'), code=1)
     assert 'nowhere/query-1.checkpoint is not there' in none.stderr, none.stderr
+    # A place that is not there was made.
+    for words in (('--checkpoint-dir', directory / 'typo'), ('--state', 'kv', '--region', directory / 'typo')):
+        command('savepoint', *words, '--to', directory / 'none', '-e', sums(directory, directory / 'out'), code=1)
+        assert not (directory / 'typo').exists(), words
 
 
 def check_deltas_of_several_checkpoints(directory):
