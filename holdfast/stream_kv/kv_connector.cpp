@@ -85,6 +85,12 @@ class KvSink final : public Sink {
     }
     std::string key, value;
     HF_RETURN_IF_ERROR(key_->append(row, key));
+    // Here, not when it is written: a checkpoint that has it would be of no use any more.
+    if (key.size() > kv::kMaxKeyBytes)
+      return Error{Errc::kTooLarge, "the primary key of a row has " + std::to_string(key.size()) +
+                                        " bytes; a store takes keys of at most " +
+                                        std::to_string(kv::kMaxKeyBytes) +
+                                        "; filter such rows out (WHERE CHAR_LENGTH(…) < …)"};
     if (adds(kind)) HF_RETURN_IF_ERROR(value_->append(row, value));
     const auto [at, is_new] = waiting_.try_emplace(std::move(key));
     if (!is_new) waiting_bytes_ -= bytes_of(*at);
