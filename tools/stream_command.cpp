@@ -85,6 +85,10 @@ Status make_directory_of(const std::string& file) {
   return {};
 }
 
+// Of a run: it alone writes checkpoints there. A savepoint only reads them, and
+// makes nothing.
+enum class Use : std::uint8_t { kRun, kSavepoint };
+
 // In a store or a database: what both ask of the arguments. Its place is the answer.
 Result<std::string> place_of_store(const StreamArguments& arguments, const std::string& state) {
   if (!arguments.directory.empty())
@@ -101,8 +105,9 @@ Result<std::string> place_of_store(const StreamArguments& arguments, const std::
   return arguments.region;
 }
 
-Result<stream::OpenState> in_kv(const std::string& region, std::size_t queries) {
-  HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(region));
+Result<stream::OpenState> in_kv(const std::string& region, std::size_t queries, Use use) {
+  const auto access = use == Use::kRun ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;
+  HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(region, access));
   const auto memory_bytes = stream::KvStateStore::memory_for_each_of(queries);
   return stream::OpenState([store, memory_bytes](std::size_t query, const std::string&) {
     return Result<std::unique_ptr<stream::StateStore>>(std::make_unique<stream::KvStateStore>(
@@ -120,12 +125,18 @@ Result<stream::OpenState> in_rocksdb(const std::string& place) {
   });
 }
 
+Result<std::shared_ptr<stream::FileDescriptor>> locked_for_run(const std::string& directory) {
+  HF_RETURN_IF_ERROR(make_directory_of(directory + "/checkpoint"));
+  HF_ASSIGN_OR_RETURN(auto locked, stream::locked_directory(directory));
+  return std::make_shared<stream::FileDescriptor>(std::move(locked));
+}
+
 // Where states are: `open` may be called for the same state again and again.
-Result<stream::OpenState> places_of(const StreamArguments& arguments) {
+Result<stream::OpenState> places_of(const StreamArguments& arguments, Use use) {
   const auto& state = arguments.state;
   if (state == "kv" || state == "rocksdb") {
     HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
-    return state == "kv" ? in_kv(place, arguments.queries) : in_rocksdb(place);
+    return state == "kv" ? in_kv(place, arguments.queries, use) : in_rocksdb(place);
   }
   if (!arguments.region.empty())
     return Error{Errc::kInvalidOption, "--region belongs to --state kv and --state rocksdb"};
@@ -134,13 +145,17 @@ Result<stream::OpenState> places_of(const StreamArguments& arguments) {
     return Error{Errc::kInvalidOption,
                  "--members holds the checkpoints, too: --checkpoint-dir is not wanted"};
   if (directory.empty()) return stream::OpenState();
-  return stream::OpenState(
-      [directory](std::size_t query,
-                  const std::string& split) -> Result<std::unique_ptr<stream::StateStore>> {
-        const auto file = checkpoint_file(directory, query, split);
-        HF_RETURN_IF_ERROR(make_directory_of(file));
-        return std::unique_ptr<stream::StateStore>(std::make_unique<stream::SnapshotStore>(file));
-      });
+  // Members lock their splits themselves.
+  std::shared_ptr<stream::FileDescriptor> lock;
+  if (use == Use::kRun && arguments.members.empty()) {
+    HF_ASSIGN_OR_RETURN(lock, locked_for_run(directory));
+  }
+  return stream::OpenState([directory, lock, use](std::size_t query, const std::string& split)
+                               -> Result<std::unique_ptr<stream::StateStore>> {
+    const auto file = checkpoint_file(directory, query, split);
+    if (use == Use::kRun) HF_RETURN_IF_ERROR(make_directory_of(file));
+    return std::unique_ptr<stream::StateStore>(std::make_unique<stream::SnapshotStore>(file));
+  });
 }
 
 // What the command line leaves open the statements may have said.
@@ -162,7 +177,7 @@ StreamArguments with_state_of(StreamArguments arguments, const stream::Script& s
 
 // The same, and each state that has no checkpoint yet begins with the savepoint.
 Result<stream::OpenState> state_of(const StreamArguments& arguments) {
-  HF_ASSIGN_OR_RETURN(auto open, places_of(arguments));
+  HF_ASSIGN_OR_RETURN(auto open, places_of(arguments, Use::kRun));
   if (arguments.from.empty()) return open;
   if (!open)
     return Error{Errc::kInvalidOption,
@@ -186,7 +201,7 @@ int savepoint(const StreamArguments& given) {
   const auto script = prepared(given);
   if (!script) return stream_failed(script.error());
   const auto arguments = with_state_of(given, *script);
-  const auto open = places_of(arguments);
+  const auto open = places_of(arguments, Use::kSavepoint);
   if (!open) return stream_failed(open.error());
   if (!*open)
     return stream_failed(

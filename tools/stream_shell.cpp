@@ -15,36 +15,67 @@ namespace holdfast::tools {
 namespace {
 
 // Takes whole statements off a text: up to a `;` that is in no quotes and no comment.
+//
+// Costs  O(bytes) for all lines of a statement together.
 class Statements {
  public:
   void add(std::string_view line) {
+    text_.erase(0, begin_);
+    at_ -= std::exchange(begin_, 0);
     text_ += line;
     text_ += '\n';
   }
   // False: none is whole.
   bool next(std::string& statement) {
-    char quote = 0;
-    for (std::size_t at = 0; at < text_.size(); ++at) {
-      const char c = text_[at];
-      if (quote != 0) {
-        if (c == quote) quote = 0;
-      } else if (c == '\'' || c == '`' || c == '"') {
-        quote = c;
-      } else if (c == '-' && text_.compare(at, 2, "--") == 0) {
-        at = std::min(text_.find('\n', at), text_.size() - 1);
-      } else if (c == ';') {
-        statement = text_.substr(0, at);
-        text_.erase(0, at + 1);
+    for (; at_ < text_.size(); ++at_) {
+      if (within_ != kNothing) {
+        skip();
+      } else if (text_[at_] == ';') {
+        statement = text_.substr(begin_, at_ - begin_);
+        begin_ = ++at_;
+        begun_ = false;
         return true;
+      } else {
+        look();
       }
     }
     return false;
   }
-  bool begun() const { return text_.find_first_not_of(" \t\n") != std::string::npos; }
-  void forget() { text_.clear(); }
+  // Something but spaces and whole comments.
+  bool begun() const { return begun_ || within_ == kComment; }
+  void forget() { *this = {}; }
 
  private:
+  static constexpr char kNothing = 0, kLineComment = '-', kComment = '*';  // Others: a quote.
+
+  // In a comment or in quotes: whether they end here.
+  void skip() {
+    const char c = text_[at_];
+    const bool ends = within_ == kLineComment ? c == '\n'
+                      : within_ == kComment   ? text_.compare(at_, 2, "*/") == 0
+                                              : c == within_;
+    if (!ends) return;
+    if (within_ == kComment) ++at_;
+    within_ = kNothing;
+  }
+  // Outside of them: whether they begin here.
+  void look() {
+    const char c = text_[at_];
+    if (text_.compare(at_, 2, "--") == 0) {
+      within_ = kLineComment;
+    } else if (text_.compare(at_, 2, "/*") == 0) {
+      within_ = kComment;
+      ++at_;
+    } else {
+      if (c == '\'' || c == '`' || c == '"') within_ = c;
+      begun_ = begun_ || (c != ' ' && c != '\t' && c != '\n' && c != '\r');
+    }
+  }
+
   std::string text_;
+  std::size_t begin_ = 0, at_ = 0;  // Of the statement; of what was not looked at yet.
+  char within_ = kNothing;
+  bool begun_ = false;
 };
 
 constexpr std::string_view kHelp =

@@ -53,12 +53,13 @@ std::string owner_text(const std::vector<long>& owners) {
 
 }  // namespace
 
-Status lock_file(int fd, bool exclusive, std::string_view target) {
+Status lock_file(int fd, bool exclusive, std::string_view target, std::string_view advice) {
   while (::flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) {
       std::string detail{target};
       detail.append(" is in use by ").append(owner_text(lock_owners(fd)));
+      if (!advice.empty()) return Error{Errc::kBusy, detail.append(advice)};
       detail.append(exclusive ? "; close it there, or open read-only where all do"
                               : ", which writes to it; close it there");
       return Error{Errc::kBusy, std::move(detail)};

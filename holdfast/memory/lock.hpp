@@ -19,7 +19,8 @@
 namespace holdfast::memory_detail {
 
 // Locks the open file `fd` until every copy of it is closed; never waits.
+// `advice`: what to do about another owner, behind who that is; empty: as for a region.
 // Errors: kBusy (names the owner's pid where the kernel tells it), kUnsupported, kIo.
-Status lock_file(int fd, bool exclusive, std::string_view target);
+Status lock_file(int fd, bool exclusive, std::string_view target, std::string_view advice = {});
 
 }  // namespace holdfast::memory_detail

@@ -20,6 +20,9 @@ class ChangelogSink : public Sink {
   Status begin(std::uint64_t epoch, std::string_view state) override {
     return inner_->begin(epoch, state);
   }
+  Status begin_from(std::uint64_t epoch, std::string_view state) override {
+    return inner_->begin_from(epoch, state);
+  }
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
   bool takes_changes() const override { return true; }
   Status write_change(RowKind kind, const sql::Row& row) override {

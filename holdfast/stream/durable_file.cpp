@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <span>
 
+#include <holdfast/memory/lock.hpp>
+
 namespace holdfast::stream {
 
 using memory_detail::system_error;
 
-Result<FileDescriptor> create_file(int directory, const std::string& path) {
+Result<FileDescriptor> create_file(int directory, const std::string& name,
+                                   const std::string& path) {
   const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-  FileDescriptor file(::openat(directory, path.c_str(), flags, 0644));
+  FileDescriptor file(::openat(directory, name.c_str(), flags, 0644));
   if (!file) return system_error("open", path, errno);
   return file;
 }
@@ -21,6 +24,14 @@ Result<FileDescriptor> create_file(int directory, const std::string& path) {
 Result<FileDescriptor> open_directory(const std::string& path) {
   FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return system_error("open", path, errno);
+  return directory;
+}
+
+Result<FileDescriptor> locked_directory(const std::string& path) {
+  HF_ASSIGN_OR_RETURN(auto directory, open_directory(path));
+  const Status locked = memory_detail::lock_file(
+      directory.get(), true, path, "; end that run, or name another directory for this one");
+  if (!locked && locked.code() != Errc::kUnsupported) return locked.error();
   return directory;
 }
 
@@ -35,7 +46,7 @@ Status replace_file(const std::string& path, std::string_view bytes) {
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   HF_ASSIGN_OR_RETURN(const auto directory, open_directory(folder));
-  HF_ASSIGN_OR_RETURN(const auto file, create_file(directory.get(), name + ".new"));
+  HF_ASSIGN_OR_RETURN(const auto file, create_file(directory.get(), name + ".new", path + ".new"));
   HF_RETURN_IF_ERROR(write_at(file, bytes, 0, path + ".new"));
   HF_RETURN_IF_ERROR(memory_detail::sync_data(file.get(), path + ".new"));
   HF_RETURN_IF_ERROR(memory_detail::rename_at(directory.get(), name + ".new", name, folder));

@@ -16,9 +16,13 @@ namespace holdfast::stream {
 
 using memory_detail::FileDescriptor;
 
-// Empty, for writing; replaces what is there. `path` is relative to `directory`.
-Result<FileDescriptor> create_file(int directory, const std::string& path);
+// Empty, for writing; replaces what is there. `name` is relative to `directory`; `path` is for the
+// error.
+Result<FileDescriptor> create_file(int directory, const std::string& name, const std::string& path);
 Result<FileDescriptor> open_directory(const std::string& path);
+// The same, for one run at a time: it is locked until all copies of it are closed. A file system
+// without locks gives none. Errors: kBusy, kIo.
+Result<FileDescriptor> locked_directory(const std::string& path);
 Status write_at(const FileDescriptor& file, std::string_view bytes, std::uint64_t offset,
                 const std::string& path);
 // `path` holds `bytes` when it returns, durably; a crash or an error leaves what was there, or all

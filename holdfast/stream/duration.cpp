@@ -8,6 +8,13 @@
 
 namespace holdfast::stream {
 
+namespace {
+
+// A hundred years: added to a time, clocks of nanoseconds hold it.
+constexpr std::int64_t kLongestMs = 36'500 * std::int64_t{86'400'000};
+
+}  // namespace
+
 Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string_view what) {
   std::int64_t number = 0;
   const auto end = text.data() + text.size();
@@ -21,9 +28,10 @@ Result<std::chrono::milliseconds> duration_of(std::string_view text, std::string
                           : unit == "h"   ? 3'600'000
                           : unit == "d"   ? 86'400'000
                                           : 0;
-  if (code != std::errc() || ms == 0 || number <= 0 || number > 86'400'000)
-    return Error{Errc::kInvalidOption, std::string(what) + " = '" + escape(text) +
-                                           "'; a time such as 500ms, 1s, 2min, 3h or 4d is wanted"};
+  if (code != std::errc() || ms == 0 || number <= 0 || number > kLongestMs / ms)
+    return Error{Errc::kInvalidOption,
+                 std::string(what) + " = '" + escape(text) +
+                     "'; a time such as 500ms, 1s, 2min, 3h or 4d is wanted, of at most 36500d"};
   return std::chrono::milliseconds(number * ms);
 }
 

@@ -93,6 +93,9 @@ class WatchedSink final : public Sink {
   Status begin(std::uint64_t epoch, std::string_view state) override {
     return sink_->begin(epoch, state);
   }
+  Status begin_from(std::uint64_t epoch, std::string_view state) override {
+    return sink_->begin_from(epoch, state);
+  }
   Status write(const sql::Row& row) override;
   bool takes_changes() const override { return sink_->takes_changes(); }
   Status write_change(RowKind kind, const sql::Row& row) override;

@@ -44,11 +44,18 @@ std::string PartFiles::hidden(std::uint64_t number) {
   return with_number(".part-%010llu.inprogress", number);
 }
 
-Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
+Status PartFiles::open_folder() {
+  if (folder_) return {};
   std::error_code code;
   std::filesystem::create_directories(directory_, code);
   if (code) return Error{Errc::kIo, "mkdir " + directory_ + ": " + code.message()};
-  HF_ASSIGN_OR_RETURN(folder_, open_directory(directory_));
+  HF_ASSIGN_OR_RETURN(folder_, locked_directory(directory_));
+  return {};
+}
+
+Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
+  HF_RETURN_IF_ERROR(open_folder());
+  std::error_code code;
   std::vector<std::uint64_t> hidden_ones;
   std::uint64_t newest = 0;
   for (std::filesystem::directory_iterator at(directory_, code), end; !code && at != end;
@@ -62,7 +69,8 @@ Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
       newest = std::max(newest, number);
   }
   if (code) return Error{Errc::kIo, "read " + directory_ + ": " + code.message()};
-  base_ = epoch == 0 ? newest : base;
+  const std::uint64_t given = number_ == 0 ? 0 : number_ - 1;
+  base_ = epoch == 0 ? std::max(newest, given) : base;
   for (const auto number : hidden_ones) {
     if (number > base_ && number <= base_ + epoch) {
       HF_RETURN_IF_ERROR(finish(number));
@@ -82,7 +90,8 @@ Status PartFiles::write(std::string_view bytes) {
 Status PartFiles::flush() {
   if (buffer_.empty()) return {};
   if (!file_) {
-    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), hidden(number_)));
+    const auto name = hidden(number_);
+    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), name, path_of(name)));
     written_bytes_ = 0;
   }
   HF_RETURN_IF_ERROR(write_at(file_, buffer_, written_bytes_, path_of(hidden(number_))));

@@ -7,6 +7,8 @@
 // synced, and renamed when the checkpoint that covers it is complete. Parts are numbered in the
 // order of their rows; a number is used once.
 //
+// Threads         One run at a time: it holds a lock on the directory (memory/lock.hpp), if the
+//                 file system has locks. A second one would take its hidden parts away.
 // A crash leaves  at most one hidden part that is synced and not yet renamed, and one that is
 //                 neither. begin() renames the first and removes the second.
 #pragma once
@@ -25,8 +27,10 @@ class PartFiles {
   explicit PartFiles(std::string directory, std::string suffix = "csv")
       : directory_(std::move(directory)), suffix_("." + std::move(suffix)) {}
 
-  // Of a new run: numbers follow those that are there. Of a resumed one: parts up to `epoch` are
-  // finished, later ones removed. Makes the directory if need be.
+  // Of a new run: numbers follow those that are there, and those that this object gave. Of a
+  // resumed one: parts up to `epoch` are finished, later ones removed. Makes the directory if need
+  // be.
+  // Errors: kBusy, and those of the directory.
   Status begin(std::uint64_t epoch, std::uint64_t base);
   Status write(std::string_view bytes);
   Status prepare(std::uint64_t epoch);
@@ -39,6 +43,7 @@ class PartFiles {
   std::string finished(std::uint64_t number) const;
   static std::string hidden(std::uint64_t number);
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+  Status open_folder();
   Status finish(std::uint64_t number);
   Status flush();
 

@@ -1,6 +1,7 @@
 #include "pipeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <holdfast/stream/bytes.hpp>
@@ -102,11 +103,22 @@ Status Pipeline::resume() {
   epoch_ = found->epoch;
   report_.resumed_epoch = epoch_;
   // What was complete is shown, also where a crash came before the sink could do so.
-  HF_RETURN_IF_ERROR(sink_->begin(epoch_ - sink_base_, sink));
+  HF_RETURN_IF_ERROR(begin_sink(sink));
   HF_RETURN_IF_ERROR(source_->seek(position));
   report_.resumed_place = source_->place();
   report_.finished_before = finished;
   return finished ? Status() : operators_->restore({watermark, late, without_time, 0});
+}
+
+Status Pipeline::begin_sink(std::string_view state) {
+  if (epoch_ != sink_base_) return sink_->begin(epoch_ - sink_base_, state);
+  if (state.empty()) return sink_->begin(0, {});  // A savepoint of an earlier build.
+  ByteReader bytes(state);
+  const auto epoch = bytes.number();
+  const auto given = bytes.text();
+  if (!bytes.ok() || !bytes.at_end())
+    return Error{Errc::kCorrupt, "the savepoint's state of the sink is damaged"};
+  return sink_->begin_from(epoch, given);
 }
 
 Status Pipeline::look_for_successor() {
@@ -173,19 +185,29 @@ Status Pipeline::checkpoint(bool finished) {
   return source_->checkpointed();
 }
 
-Result<std::string> metadata_of_beginning(std::string_view metadata, std::uint64_t epoch) {
-  ByteReader bytes(metadata);
+Result<std::string> metadata_of_beginning(const Checkpoint& from, std::uint64_t epoch) {
+  ByteReader bytes(from.metadata);
   ByteWriter changed;
   for (int text = 0; text < 2; ++text)
     changed.text(bytes.text());  // Plan, source.
-  bytes.text();
-  changed.text({});  // The sink's.
-  for (int number = 0; number < 4; ++number)
-    changed.number(bytes.number());  // Watermark, counters, finished.
-  bytes.number();
-  changed.number(epoch);
-  if (!bytes.ok() || !bytes.at_end())
+  const auto sink = bytes.text();
+  std::array<std::uint64_t, 4> numbers{};  // Watermark, counters, finished.
+  for (auto& number : numbers)
+    number = bytes.number();
+  const auto base = bytes.number();
+  if (!bytes.ok() || !bytes.at_end() || base > from.epoch)
     return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
+  if (base == from.epoch) {  // No checkpoint of its own came after a savepoint.
+    changed.text(sink);
+  } else {
+    ByteWriter of_sink;
+    of_sink.number(from.epoch - base);
+    of_sink.text(sink);
+    changed.text(of_sink.take());
+  }
+  for (const auto number : numbers)
+    changed.number(number);
+  changed.number(epoch);
   return changed.take();
 }
 

@@ -71,6 +71,7 @@ class Pipeline {
   void publish(QueryState state, const Status& status);
   Status look_for_successor();
   Status checkpoint(bool finished);
+  Status begin_sink(std::string_view state);
   std::string metadata(bool finished) const;
 
   std::unique_ptr<Source> source_;
@@ -89,8 +90,9 @@ class Pipeline {
   PipelineReport report_;
 };
 
-// The metadata of a checkpoint, number `epoch` of a run whose sink begins with it: savepoint.hpp.
+// The metadata of the checkpoint `from`, as those of number `epoch` of a run that begins with it:
+// savepoint.hpp. Of the sink it has the epoch and the state that Sink::begin_from() is given.
 // Errors: kCorrupt.
-Result<std::string> metadata_of_beginning(std::string_view metadata, std::uint64_t epoch);
+Result<std::string> metadata_of_beginning(const Checkpoint& from, std::uint64_t epoch);
 
 }  // namespace holdfast::stream

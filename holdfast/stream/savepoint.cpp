@@ -23,7 +23,7 @@ Status copy_checkpoint(StateStore& from, StateStore& to) {
       return to.put_copy(slice, key, state, number);
     }));
   }
-  HF_ASSIGN_OR_RETURN(auto metadata, metadata_of_beginning(found->metadata, most));
+  HF_ASSIGN_OR_RETURN(auto metadata, metadata_of_beginning(*found, most));
   return to.complete({most, std::move(metadata)});
 }
 

@@ -12,7 +12,8 @@
 namespace holdfast::stream {
 
 // The last completed checkpoint of `from`, with its state, becomes the first of `to`. A run from it
-// on has sources at the same places, and sinks that begin anew.
+// on has sources at the same places, and sinks that begin anew; what the checkpoint covers and the
+// sinks have not shown yet they show first.
 Status copy_checkpoint(StateStore& from, StateStore& to);
 
 }  // namespace holdfast::stream

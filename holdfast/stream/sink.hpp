@@ -31,6 +31,12 @@ class Sink {
   // Before the first row. `state`: what state() gave in the checkpoint `epoch` that is resumed;
   // empty, and epoch 0, for a run that begins.
   virtual Status begin(std::uint64_t epoch, std::string_view state) = 0;
+  // Instead of it, for a run that begins with a savepoint: a copy of another run's checkpoint
+  // `epoch`, in which state() gave `state`. What that covers is shown, where that run was ended
+  // before its commit(). Then as begin(0, {}).
+  virtual Status begin_from(std::uint64_t /*epoch*/, std::string_view /*state*/) {
+    return begin(0, {});
+  }
   virtual Status write(const sql::Row& row) = 0;
   // Whether rows may be taken back. Else a query whose rows change is refused before it runs.
   virtual bool takes_changes() const { return false; }

@@ -25,6 +25,10 @@ class FileSink final : public Sink {
     if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint has no state of the file sink"};
     return parts_.begin(epoch, base);
   }
+  Status begin_from(std::uint64_t epoch, std::string_view state) override {
+    HF_RETURN_IF_ERROR(begin(epoch, state));
+    return parts_.begin(0, 0);
+  }
   Status write(const sql::Row& row) override {
     record_.clear();
     HF_RETURN_IF_ERROR(writer_->append(row, record_));

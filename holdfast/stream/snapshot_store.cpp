@@ -6,7 +6,8 @@
 namespace holdfast::stream {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3153544d53464801;  // Format 1.
+constexpr std::uint64_t kFormat = 0xFF;  // Of the magic number: its lowest byte.
+constexpr std::uint64_t kMagic = 0x3153544d53464801;
 
 }  // namespace
 
@@ -15,12 +16,19 @@ Result<std::optional<Checkpoint>> SnapshotStore::open() {
   if (!file && file.code() == Errc::kNotFound) return std::optional<Checkpoint>();
   if (!file) return std::move(file).pass_on();
   const std::string_view bytes = *file;
-  const Error corrupt{Errc::kCorrupt, path_ + " is no checkpoint, or is damaged"};
+  const Error corrupt{Errc::kCorrupt, path_ +
+                                          " is no checkpoint, or is damaged; move it away to begin "
+                                          "anew, or with a savepoint (--from)"};
   if (bytes.size() < 16) return corrupt;
   const auto body = bytes.substr(0, bytes.size() - 8);
   if (ByteReader(bytes.substr(body.size())).number() != hash64(body)) return corrupt;
   ByteReader reader(body);
-  if (reader.number() != kMagic) return corrupt;
+  const std::uint64_t magic = reader.number();
+  if ((magic | kFormat) != (kMagic | kFormat)) return corrupt;
+  if (magic != kMagic)
+    return Error{Errc::kNewerFormat, path_ + " has format " + std::to_string(magic & kFormat) +
+                                         "; this build knows format " +
+                                         std::to_string(kMagic & kFormat)};
   Checkpoint checkpoint;
   checkpoint.epoch = reader.number();
   checkpoint.metadata = reader.text();

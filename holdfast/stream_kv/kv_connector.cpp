@@ -69,6 +69,10 @@ class KvSink final : public Sink {
     }
     return write_all();
   }
+  // Writing them twice does no harm.
+  Status begin_from(std::uint64_t epoch, std::string_view state) override {
+    return begin(epoch, state);
+  }
 
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
   bool takes_changes() const override { return true; }
@@ -81,6 +85,12 @@ class KvSink final : public Sink {
     }
     std::string key, value;
     HF_RETURN_IF_ERROR(key_->append(row, key));
+    // Here, not when it is written: a checkpoint that has it would be of no use any more.
+    if (key.size() > kv::kMaxKeyBytes)
+      return Error{Errc::kTooLarge, "the primary key of a row has " + std::to_string(key.size()) +
+                                        " bytes; a store takes keys of at most " +
+                                        std::to_string(kv::kMaxKeyBytes) +
+                                        "; filter such rows out (WHERE CHAR_LENGTH(…) < …)"};
     if (adds(kind)) HF_RETURN_IF_ERROR(value_->append(row, value));
     const auto [at, is_new] = waiting_.try_emplace(std::move(key));
     if (!is_new) waiting_bytes_ -= bytes_of(*at);

@@ -22,8 +22,10 @@ constexpr std::uint32_t kSaysRun = std::uint32_t{1} << 31, kInRun = 1;
 
 }  // namespace
 
-Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string& spec) {
+Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string& spec,
+                                                               RegionAccess access) {
   kv::StoreOptions options;
+  options.access = access;
   options.order = true;
   HF_ASSIGN_OR_RETURN(auto store, kv::Store<>::open(spec, options));
   return std::make_shared<kv::Store<>>(std::move(store));

@@ -60,7 +60,8 @@ class KvStateStore : public StateStore {
   static constexpr std::size_t kGroup = 64;  // Records that share a fence.
 
   // `spec` as of a region; the store keeps the state of all queries of a script.
-  static Result<std::shared_ptr<kv::Store<>>> open_region(const std::string& spec);
+  static Result<std::shared_ptr<kv::Store<>>> open_region(
+      const std::string& spec, RegionAccess access = RegionAccess::kOpenOrCreate);
   // Of a quarter of the memory that this process may have (meminfo.hpp).
   static std::uint64_t memory_for_each_of(std::size_t queries);
   // `memory_bytes`: how much of the query's state may be in memory, too.

@@ -297,6 +297,54 @@ def check_tables(directory):
         assert words in run('-e', text, code=2).stderr, text
 
 
+def check_a_table_that_has_no_row_does_not_hold_up_others(directory):
+    """It waited for a row, a tenth of a second, before each 64 rows of the other table."""
+    watched = directory / 'idle'
+    watched.mkdir()
+    (watched / 'a.csv').write_text('2026-01-01 00:00:00,1\n')
+    count = 60_000
+    (directory / 'busy.csv').write_text(''.join(f'2026-01-01 {i // 3600:02}:{i // 60 % 60:02}:{i % 60:02},{i % 5}\n' for i in range(count)))
+    columns = 'ts TIMESTAMP(3), k INT, WATERMARK FOR ts AS ts'
+    text = (files(watched, columns, 'a', 'csv', source__monitor_interval='1s') + files(directory / 'busy.csv', columns, 'b', 'csv')
+            + 'SELECT b.k FROM a JOIN b ON a.k = b.k')
+    for mode in ('never', 'wait'):
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(directory / 'cache'), '-e', text],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert process.stdout.readline() and process.stdout.readline() == '1\n', mode  # It is compiled.
+        begun = time.monotonic()
+        for _ in range(count // 5 - 1):
+            assert process.stdout.readline(), mode
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert time.monotonic() - begun < 60, (mode, time.monotonic() - begun)
+    # And what comes to it later is read.
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '-e', text], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+    for _ in range(1 + count // 5):
+        assert process.stdout.readline()
+    (watched / '.b').write_text('2026-01-01 00:00:00,2\n')
+    (watched / '.b').rename(watched / 'b.csv')
+    assert process.stdout.readline() == '2\n'
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+def check_a_look_up_without_an_end_can_be_interrupted(directory):
+    """The table was read to its end before anything else was looked at, Ctrl-C too."""
+    (directory / 'c.csv').write_text('1\n')
+    text = (table('k INT, PRIMARY KEY (k) NOT ENFORCED', 'l', connector='datagen', rows_per_second='1000')
+            + files(directory / 'c.csv', 'k INT, p AS PROCTIME()', 'c', 'csv')
+            + 'SELECT c.k FROM c JOIN l FOR SYSTEM_TIME AS OF c.p ON c.k = l.k')
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '-e', text], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    try:
+        assert 'interrupted' in process.communicate(timeout=30)[1]
+    finally:
+        process.kill()
+
+
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_connectors_'))
     try:
@@ -308,6 +356,8 @@ def main():
         check_socket()
         check_raw_and_binary(directory)
         check_tables(directory)
+        check_a_table_that_has_no_row_does_not_hold_up_others(directory)
+        check_a_look_up_without_an_end_can_be_interrupted(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

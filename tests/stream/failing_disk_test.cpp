@@ -111,6 +111,49 @@ TEST_P(FailingDisk, EachCallFailsOnce) {
   EXPECT_GT(failed, 9 * static_cast<int>(kEpochs));
 }
 
+// The message had the name of the file only.
+TEST(PartFiles, AFileThatCannotBeMadeIsNamedWithItsDirectory) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  PartFiles parts(directory);
+  parts.begin(0, 0).value();
+  parts.write("row\n").value();
+  std::filesystem::create_directory(directory + "/.part-0000000001.inprogress");
+  std::filesystem::create_directory(directory + "/state.new");
+  const auto part = parts.prepare(1), state = replace_file(directory + "/state", "");
+  EXPECT_NE(part.error().detail.find(directory + "/.part-"), std::string::npos);
+  EXPECT_NE(state.error().detail.find(directory + "/state.new"), std::string::npos);
+  std::filesystem::remove_all(directory);
+}
+
+// A second one took the hidden parts of the first away, whose rows were lost.
+TEST(PartFiles, OneRunAtATimeWritesToADirectory) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  {
+    PartFiles first(directory), second(directory);
+    first.begin(0, 0).value();
+    first.write("row\n").value();
+    EXPECT_EQ(second.begin(0, 0).code(), Errc::kBusy);
+    first.prepare(1).value();
+    first.commit(1).value();
+  }
+  EXPECT_EQ(read_file(directory + "/part-0000000001.csv").value(), "row\n");
+  PartFiles(directory).begin(0, 0).value();
+  std::filesystem::remove_all(directory);
+}
+
+// Parts that begin anew behind a savepoint are none that a run from it would take for its own.
+TEST(PartFiles, NumbersOfARunFromASavepointAreBehindThoseOfTheSavepoint) {
+  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
+  const std::string directory = ::mkdtemp(path);
+  PartFiles parts(directory);
+  parts.begin(7, 2).value();  // Without rows there are no parts.
+  parts.begin(0, 0).value();
+  EXPECT_EQ(parts.base(), 9u);
+  std::filesystem::remove_all(directory);
+}
+
 TEST_P(FailingDisk, AMemberThatCannotJoinLeavesNothing) {
   char path[] = "/dev/shm/holdfast_disk_XXXXXX";
   const std::string directory = ::mkdtemp(path);

@@ -322,6 +322,30 @@ class Test:
         second.communicate(timeout=60)
 
 
+    def check_savepoint(self):
+        """A run that is killed when its checkpoint is there and its transaction is not: a savepoint left those records out."""
+        self.broker.create('saved', 1)
+        sink = {'sink.delivery-guarantee': 'exactly-once', 'sink.transactional-id-prefix': 'saved'}
+        text = ("CREATE TABLE s (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '50', 'number-of-rows' = '400', "
+                "'fields.n.kind' = 'sequence');" + self.table('o', 'saved', 'n INT', **sink) + 'INSERT INTO o SELECT n FROM s')
+        first = subprocess.Popen(stream(self.holdfast, '--checkpoint-dir', self.directory / 's1', '--checkpoint', '1h', '-e', text))
+        time.sleep(4)
+        self.broker.kill()
+        end = time.monotonic() + 60
+        while not (self.directory / 's1' / 'query-1.checkpoint').exists():
+            assert time.monotonic() < end and first.poll() is None
+            time.sleep(0.1)
+        first.kill()
+        first.wait()
+        self.broker.start()
+        assert self.broker.read('saved') == []
+        subprocess.run([self.holdfast, 'stream', 'savepoint', '--checkpoint-dir', self.directory / 's1', '--to', self.directory / 'saved',
+                        '-e', text], check=True, stdout=subprocess.DEVNULL)
+        for name in ('s2', 's3'):  # The second one finds them there.
+            self.run('--from', self.directory / 'saved', '--checkpoint-dir', self.directory / name, '-e', text)
+            assert [json.loads(value)['n'] for _, _, value in self.broker.read('saved')] == list(range(400)), name
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('holdfast', type=pathlib.Path)
@@ -334,7 +358,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_kafka_'))
     test = Test(arguments, directory)
     try:
-        for check in ('offsets', 'refusals', 'keys', 'avro', 'partitions', 'exactly_once', 'avro_exactly_once', 'fencing', 'members'):
+        for check in ('offsets', 'refusals', 'keys', 'avro', 'partitions', 'exactly_once', 'avro_exactly_once', 'savepoint', 'fencing', 'members'):
             if arguments.only in (None, check):
                 begun = time.monotonic()
                 getattr(test, f'check_{check}')()

@@ -109,6 +109,20 @@ def check_errors(directory):
     assert lenient.stdout == 'n\n2\n' and 'many' in kept.read_text(), lenient.stdout
 
 
+def check_a_key_that_is_too_long_is_in_no_checkpoint(directory):
+    """The checkpoint had it, the store refused it, and no run could go on from that checkpoint."""
+    path = directory / 'long.csv'
+    path.write_text('ada,1\n' + 'x' * 70_000 + ',2\n')
+    text = csv_table(path) + kv_table(directory / 'long') + 'INSERT INTO totals SELECT name, SUM(v), COUNT(*) FROM t GROUP BY name'
+    words = ('--compile', 'never', '--checkpoint-dir', directory / 'long_c', '-e', text)
+    for _ in range(2):
+        refused = run(*words, code=2)
+        assert 'the primary key of a row has 70000 bytes; a store takes keys of at most 65536' in refused.stderr, refused.stderr
+    path.write_text('ada,1\nbob,2\n')
+    run(*words)
+    assert set(contents(directory / 'long')) == {'ada', 'bob'}
+
+
 def check_kills(directory):
     """Whatever a killed run leaves is the state after the first so many rows; the last run ends with all of them."""
     pick = random.Random(7)
@@ -192,6 +206,7 @@ def main():
         check_rows_come_go_and_are_read(directory)
         check_look_ups(directory)
         check_errors(directory)
+        check_a_key_that_is_too_long_is_in_no_checkpoint(directory)
         check_kills(directory)
         check_kills_of_a_reader(directory)
     finally:

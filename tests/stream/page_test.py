@@ -12,12 +12,15 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -36,10 +39,11 @@ FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY 
 
 
 class Run:
-    def __init__(self, holdfast, directory, *words):
+    def __init__(self, holdfast, directory, *words, limit=None):
         text = ENDLESS.replace('{out}', str(directory / 'out'))
         self.process = subprocess.Popen([holdfast, 'stream', 'run', '--ui', '0', '--checkpoint-dir', directory / 'c', '--checkpoint',
-                                         '200ms', *words, '-e', text], stderr=subprocess.PIPE, text=True)
+                                         '200ms', *words, '-e', text], stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))))
         self.url = self.process.stderr.readline().strip()
         assert re.fullmatch(r'http://127.0.0.1:\d+/', self.url), self.url + self.process.stderr.read()
 
@@ -167,6 +171,71 @@ def check_terminal(holdfast, directory):
     assert len(lines) >= 2 and int(lines[-1][0].replace(',', '')) > int(lines[0][0].replace(',', '')), said
 
 
+def visitor(run, text):
+    connection = socket.create_connection(('127.0.0.1', int(run.url.rsplit(':')[-1].strip('/'))), timeout=30)
+    connection.sendall(text.encode())
+    return connection
+
+
+def check_visitors(holdfast, directory):
+    """Visitors who come in crowds, send much or are slow: the query goes on, and ends when it is told to."""
+    # Each of 200 had a file descriptor, and the query had none left for its checkpoint.
+    run = Run(holdfast, directory, limit=64)
+    crowd = []
+    for _ in range(200):
+        one = socket.socket()
+        one.setblocking(False)
+        one.connect_ex(('127.0.0.1', int(run.url.rsplit(':')[-1].strip('/'))))
+        crowd.append(one)
+    time.sleep(2)
+    assert run.process.poll() is None, run.process.communicate()
+    for one in crowd:
+        one.close()
+    until('an answer', lambda: 'holdfast_stream' in run.get('metrics'))
+    # A body was kept in memory as a whole.
+    for method in ('POST', 'PRI', 'DELETE'):
+        sender = visitor(run, f'{method} / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3000000000\r\n\r\n')
+        assert sender.recv(100).startswith(b'HTTP/1.1 405'), method
+        sender.close()
+    # One who says a letter now and then held up the end.
+    slow = [visitor(run, 'GET / HTTP/1.1\r\n') for _ in range(20)]
+    ended = threading.Event()
+
+    def say_letters():
+        while not ended.wait(0.2):
+            for one in slow:
+                try:
+                    one.sendall(b'x')
+                except OSError:
+                    pass
+    letters = threading.Thread(target=say_letters)
+    letters.start()
+    try:
+        time.sleep(1)
+        assert 'interrupted' in run.stop()
+    finally:
+        ended.set()
+        letters.join()
+        run.process.kill()
+    for one in slow:
+        one.close()
+
+
+def check_statements(holdfast):
+    """Where a statement of the shell ends."""
+    for typed, shown in (("SELECT /* it's; */ 1 AS a;\n", 'a\n1\n'), ('SELECT 1 AS a; -- the end', 'a\n1\n'),
+                         ('/* ; */ -- ;\n\r\n', ''), ('SELECT 1 AS `;`;SELECT 2 AS b;', ';\n1\nb\n2\n')):
+        done = subprocess.run([holdfast, 'stream', 'shell', '--format', 'csv'], input=typed, capture_output=True, text=True, timeout=60)
+        assert done.stdout == shown and done.returncode == 0 and 'no ;' not in done.stderr, (typed, done)
+    for typed in ('SELECT 1', '/* ;', "SELECT ';"):
+        done = subprocess.run([holdfast, 'stream', 'shell', '--format', 'csv'], input=typed, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and 'has no ; at its end' in done.stderr, (typed, done)
+    # Each line looked at all before it once more: this took minutes.
+    long = 'SELECT 1 AS a\n' + '-- \n' * 200_000 + ';\n'
+    done = subprocess.run([holdfast, 'stream', 'shell', '--format', 'csv'], input=long, capture_output=True, text=True, timeout=60)
+    assert done.stdout == 'a\n1\n', done.stderr
+
+
 def check_shell(holdfast, directory):
     path = directory / 'n.csv'
     path.write_text('1\n2\n')
@@ -257,6 +326,8 @@ def main():
             check_operators(arguments.holdfast, directory, '--compile', 'never')
             check_operators(arguments.holdfast, directory)
             check_terminal(arguments.holdfast, directory)
+            check_visitors(arguments.holdfast, directory)
+            check_statements(arguments.holdfast)
             check_shell(arguments.holdfast, directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <holdfast/stream/duration.hpp>
 #include <holdfast/stream/query.hpp>
 
 namespace holdfast::stream {
@@ -99,6 +100,13 @@ TEST_F(QueryTest, RowsGoToATable) {
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "out"))
     std::getline(std::ifstream(entry.path()), text, '\0');
   EXPECT_EQ(text, "b,5\na,7\n");
+}
+
+// An interval beyond the clock's range was one in the past: a checkpoint for each few rows.
+TEST(Durations, ThoseThatNoClockHoldsAreRefused) {
+  EXPECT_EQ(duration_of("36500d", "t").value(), std::chrono::days(36'500));
+  for (const auto* text : {"36501d", "86400000d", "876001h", "9223372036854775807ms", "0s", "-1s"})
+    EXPECT_EQ(duration_of(text, "t").code(), Errc::kInvalidOption) << text;
 }
 
 }  // namespace

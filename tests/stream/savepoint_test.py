@@ -110,6 +110,10 @@ def check_savepoints(directory):
     none = command('run', '--from', directory / 'nowhere', '--checkpoint-dir', directory / 'c5', '-e',
                    sums(directory, directory / 'out'), code=1)
     assert 'nowhere/query-1.checkpoint is not there' in none.stderr, none.stderr
+    # A place that is not there was made.
+    for words in (('--checkpoint-dir', directory / 'typo'), ('--state', 'kv', '--region', directory / 'typo')):
+        command('savepoint', *words, '--to', directory / 'none', '-e', sums(directory, directory / 'out'), code=1)
+        assert not (directory / 'typo').exists(), words
 
 
 def check_deltas_of_several_checkpoints(directory):
@@ -136,6 +140,55 @@ def check_deltas(directory, store):
         stopped(again)
         shown = parts(directory / 'out').splitlines()
         assert shown == [f'1970-01-01 00:00:00.000,{k},{v}' for k, v in ((1, 15), (2, 1), (3, 1), (4, 1), (5, 1))], (name, shown)
+
+
+def check_what_the_sinks_had_not_shown(directory):
+    """A run that is killed between a checkpoint and its sinks: those rows were in no savepoint, and lost."""
+    (directory / 'n.csv').write_text('ada,1\nbob,2\nada,4\n')
+    table = f"CREATE TABLE n (k STRING, v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{directory}/n.csv', 'format' = 'csv');\n"
+    rows = table + (f"CREATE TABLE o (k STRING, v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{directory}/out', 'format' = 'csv');\n"
+                    'INSERT INTO o SELECT k, v FROM n')
+    totals = table + (f"CREATE TABLE o (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'kv', 'path' = '{directory}/kv');\n")
+    for store in stores(HOLDFAST):
+        # The checkpoint is there; its part has its hidden name still.
+        command('run', *where(store, directory, 'rows'), '-e', rows)
+        (directory / 'out' / 'part-0000000001.csv').rename(directory / 'out' / '.part-0000000001.inprogress')
+        command('savepoint', *where(store, directory, 'rows'), '--to', directory / f'rows_{store}', '-e', rows)
+        # One of a savepoint, from which no run began yet.
+        command('savepoint', '--checkpoint-dir', directory / f'rows_{store}', '--to', directory / f'twice_{store}', '-e', rows)
+        command('run', '--from', directory / f'twice_{store}', *where(store, directory, 'rows_again'), '-e', rows)
+        assert parts(directory / 'out') == 'ada,1\nbob,2\nada,4\n', (store, parts(directory / 'out'))
+        # What was shown is not shown again.
+        command('run', '--from', directory / f'rows_{store}', '--checkpoint-dir', directory / f'third_{store}', '-e', rows)
+        assert parts(directory / 'out') == 'ada,1\nbob,2\nada,4\n', (store, parts(directory / 'out'))
+        shutil.rmtree(directory / 'out')
+        # The checkpoint is there; the store does not have its changes.
+        insert = totals + 'INSERT INTO o SELECT k, SUM(v) FROM n GROUP BY k'
+        command('run', *where(store, directory, 'totals'), '-e', insert)
+        shutil.rmtree(directory / 'kv')
+        command('savepoint', *where(store, directory, 'totals'), '--to', directory / f'totals_{store}', '-e', insert)
+        command('run', '--from', directory / f'totals_{store}', *where(store, directory, 'totals_again'), '-e', insert)
+        shown = command('run', '-e', totals + 'SELECT k, v FROM o').stdout
+        assert shown == 'k,v\nada,5\nbob,2\n', (store, shown)
+        shutil.rmtree(directory / 'kv')
+
+
+def check_two_runs_of_one_place(directory):
+    """The second run took the first one's hidden parts away, whose rows were lost, and replaced its checkpoints."""
+    endless = "CREATE TABLE s (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '200', 'fields.n.kind' = 'sequence');\n"
+    insert = endless + (f"CREATE TABLE o (n INT) WITH ('connector' = 'filesystem', 'path' = '{directory}/out', 'format' = 'csv');\n"
+                        'INSERT INTO o SELECT n FROM s')
+    first = start('--checkpoint-dir', directory / 'c', '-e', insert)
+    until('rows', lambda: parts(directory / 'out') != '')
+    same_sink = command('run', '-e', insert, code=1)
+    assert f'{directory}/out is in use by process {first.pid} (holdfast-bench); end that run, or name another' in same_sink.stderr, same_sink.stderr
+    same_state = command('run', '--checkpoint-dir', directory / 'c', '-e', endless + 'SELECT n FROM s', code=1)
+    assert f'{directory}/c is in use by process {first.pid} (holdfast-bench); end that run, or name another' in same_state.stderr, same_state.stderr
+    # Whoever reads the state only, may.
+    command('savepoint', '--checkpoint-dir', directory / 'c', '--to', directory / 'saved', '-e', insert)
+    stopped(first)
+    rows = [int(line) for line in parts(directory / 'out').split()]
+    assert rows == list(range(len(rows))) and rows, rows[:10]
 
 
 def check_side_by_side(directory):
@@ -168,7 +221,7 @@ def check_side_by_side(directory):
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
     try:
-        for check in (check_savepoints, check_deltas_of_several_checkpoints):
+        for check in (check_savepoints, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown, check_two_runs_of_one_place):
             (directory / check.__name__).mkdir()
             check(directory / check.__name__)
         check_side_by_side(directory)

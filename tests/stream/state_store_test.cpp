@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include <holdfast/base/hash.hpp>
+#include <holdfast/stream/bytes.hpp>
 #include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 
@@ -224,6 +226,22 @@ TEST(SnapshotStore, EachDamagedByteIsFound) {
     replace_file(place / "file", good.substr(0, i)).value();
     EXPECT_EQ(SnapshotStore(place / "file").open().code(), Errc::kCorrupt) << i;
   }
+}
+
+// It was told as damaged.
+TEST(SnapshotStore, AFileOfALaterFormatSaysSo) {
+  Place place;
+  SnapshotStore(place / "file").complete({1, "meta"}).value();
+  auto bytes = read_file(place / "file").value();
+  bytes.resize(bytes.size() - 8);
+  bytes[0] = 2;
+  ByteWriter sum;
+  sum.number(hash64(bytes));
+  replace_file(place / "file", bytes + sum.take()).value();
+  const auto opened = SnapshotStore(place / "file").open();
+  EXPECT_EQ(opened.code(), Errc::kNewerFormat);
+  EXPECT_NE(opened.error().detail.find("has format 2; this build knows format 1"),
+            std::string::npos);
 }
 
 // ---- Formats of state in kv ----

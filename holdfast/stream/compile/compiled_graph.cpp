@@ -84,12 +84,25 @@ Result<bool> CompiledGraph::fill(std::size_t number) {
 
 Result<bool> CompiledGraph::fill_from_row(std::size_t number) {
   auto& table = tables_[number];
+  table.idle.ask();
   HF_ASSIGN_OR_RETURN(const bool more, table.source->next(table.row));
+  table.idle.answer(more);
   if (!more) return false;
   write_record(*table.table, *table.layout, table.row, table.record.data());
   inputs_[number].records = table.record.data();
   inputs_[number].count = 1;
   return true;
+}
+
+// No other table has a row: nobody waits for those that rest. False: none does.
+bool CompiledGraph::wake() {
+  bool woken = false;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    if (!std::exchange(tables_[i].rests, false)) continue;
+    inputs_[i].waits = false;
+    woken = true;
+  }
+  return woken;
 }
 
 Result<Operators::Progress> CompiledGraph::take(Source&) {
@@ -104,12 +117,14 @@ Result<Operators::Progress> CompiledGraph::take(Source&) {
   const bool in_blocks = std::all_of(tables_.begin(), tables_.end(),
                                      [](const Table& table) { return table.records != nullptr; });
   const std::uint64_t most = in_blocks ? kRecords : kRows;
-  for (auto& input : inputs_)
-    input.waits = false;
+  const auto now = graph::Idle::Clock::now();
+  for (std::size_t i = 0; i < tables_.size(); ++i)
+    inputs_[i].waits = tables_[i].rests = tables_[i].idle.rests(now);
   for (;;) {
     std::size_t next = 0;
     if (!graph_->take(inputs_.data(), most - (rows() - before), next))
       return at_place(next, host_.status().error());
+    if (next == inputs_.size() && rows() == before && wake()) continue;
     // They have ended, or wait; or it is time to look at the clock, with no row that was read and
     // not taken.
     if (next == inputs_.size() || rows() - before >= most) break;

@@ -52,6 +52,8 @@ class CompiledGraph final : public Operators {
     std::vector<std::byte> record;
     std::string block_begins;  // The source's position.
     std::size_t block_rows = 0;
+    graph::Idle idle;
+    bool rests = false;  // Since it had no row a short while ago.
   };
 
   CompiledGraph(const sql::Plan& plan, std::shared_ptr<const QuerySource> source,
@@ -61,6 +63,7 @@ class CompiledGraph final : public Operators {
   void open_table(std::size_t number, const sql::Table& table, graph::GraphSource& source);
   Result<bool> fill(std::size_t number);
   Result<bool> fill_from_row(std::size_t number);
+  bool wake();
   Error at_place(std::size_t number, Error error);
   std::uint64_t late_rows(std::size_t node) const {
     return dropped_before_[node].late + graph_->late_rows(node);

@@ -129,27 +129,31 @@ void GraphOperators::find_inputs() {
   }
 }
 
-Status GraphOperators::read_lookups() {
+// Some rows, so that a table without an end keeps no signal waiting. False: there are more to come.
+Result<bool> GraphOperators::read_lookups() {
+  constexpr int kAtOnce = 4096;
   for (auto& input : inputs_) {
-    if (!input.looked_up) continue;
+    if (!input.looked_up || input.ended) continue;
     row_.resize(input.table->columns.size());
     auto& part = source_.part(input.part);
-    for (;;) {
+    for (int row = 0;; ++row) {
+      if (row == kAtOnce) return false;
       HF_ASSIGN_OR_RETURN(const bool more, part.next(row_));
       if (!more && part.ended()) break;
-      if (!more) continue;
+      if (!more) return false;
       HF_RETURN_IF_ERROR(compute(*input.table, row_));
       HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row_));
     }
     HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
   }
-  return {};
+  return true;
 }
 
 // What comes before the first row: tables that are looked up, and rows that stand in the text.
-Status GraphOperators::begin() {
-  begun_ = true;
-  HF_RETURN_IF_ERROR(read_lookups());
+// False: it is not done yet.
+Result<bool> GraphOperators::begin() {
+  HF_ASSIGN_OR_RETURN(const bool read, read_lookups());
+  if (!read) return false;
   for (auto& input : inputs_) {
     if (input.table != nullptr || input.ended) continue;
     for (const auto& node : plan_.nodes) {
@@ -160,7 +164,7 @@ Status GraphOperators::begin() {
     }
     HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
   }
-  return {};
+  return true;
 }
 
 Status GraphOperators::follow(Input& input, std::int64_t watermark) {
@@ -195,14 +199,20 @@ GraphOperators::Input* GraphOperators::next_input(const std::vector<bool>& waits
   return by_rows->rows <= by_time->rows ? by_rows : by_time;
 }
 
-Result<bool> GraphOperators::take_row(Input& input) {
+// The next row of its table into row_. False: there is none, or none for now.
+Result<bool> GraphOperators::ask(Input& input) {
   auto& part = source_.part(input.part);
   row_.resize(input.table->columns.size());
+  input.idle.ask();
   HF_ASSIGN_OR_RETURN(const bool more, part.next(row_));
-  if (!more) {
-    if (part.ended()) HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
-    return false;
-  }
+  input.idle.answer(more);
+  if (!more && part.ended()) HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
+  return more;
+}
+
+Result<bool> GraphOperators::take_row(Input& input) {
+  HF_ASSIGN_OR_RETURN(const bool more, ask(input));
+  if (!more) return false;
   ++input.rows;
   const auto& table = *input.table;
   HF_RETURN_IF_ERROR(take_values(input, table));
@@ -266,16 +276,12 @@ std::vector<OperatorProgress> GraphOperators::operators() const {
   return all;
 }
 
-Result<Operators::Progress> GraphOperators::take(Source&) {
-  constexpr std::uint64_t kRows = 64;
-  if (!begun_) HF_RETURN_IF_ERROR(begin());
-  for (const auto& [node, clock] : clocks_)
-    HF_RETURN_IF_ERROR(clock->tick());
-  Progress progress;
-  std::vector<bool> waits(inputs_.size());
-  while (progress.rows < kRows) {
+// Rows of inputs that do not wait, until there are `most`. Those without one wait then.
+Status GraphOperators::take_rows(std::vector<bool>& waits, std::uint64_t most,
+                                 std::uint64_t& rows) {
+  while (rows < most) {
     Input* const input = next_input(waits);
-    if (input == nullptr) break;
+    if (input == nullptr) return {};
     auto taken = take_row(*input);
     if (!taken) {
       Error error = taken.error();
@@ -283,8 +289,30 @@ Result<Operators::Progress> GraphOperators::take(Source&) {
           " (table " + escape(input->table->name) + ", " + source_.part(input->part).place() + ")";
       return error;
     }
-    progress.rows += *taken ? 1 : 0;
+    rows += *taken ? 1 : 0;
     if (!*taken && !input->ended) waits[static_cast<std::size_t>(input - inputs_.data())] = true;
+  }
+  return {};
+}
+
+Result<Operators::Progress> GraphOperators::take(Source&) {
+  constexpr std::uint64_t kRows = 64;
+  if (!begun_) {
+    HF_ASSIGN_OR_RETURN(begun_, begin());
+    if (!begun_) return Progress{};
+  }
+  for (const auto& [node, clock] : clocks_)
+    HF_RETURN_IF_ERROR(clock->tick());
+  Progress progress;
+  const auto now = Idle::Clock::now();
+  std::vector<bool> rests(inputs_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    rests[i] = inputs_[i].idle.rests(now);
+  auto waits = rests;
+  HF_RETURN_IF_ERROR(take_rows(waits, kRows, progress.rows));
+  if (progress.rows == 0) {  // Then nobody waits for those that rest.
+    rests.flip();
+    HF_RETURN_IF_ERROR(take_rows(rests, kRows, progress.rows));
   }
   progress.ended =
       std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.ended; });

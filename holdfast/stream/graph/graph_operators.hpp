@@ -14,6 +14,7 @@
 
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/graph/graph_source.hpp>
+#include <holdfast/stream/graph/idle.hpp>
 #include <holdfast/stream/graph/operator.hpp>
 #include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/sink.hpp>
@@ -93,13 +94,16 @@ class GraphOperators : public Operators {
     std::uint64_t rows = 0;
     bool ended = false;
     bool looked_up = false;  // It is read before the others, and moves no watermark.
+    Idle idle;
   };
   void build(std::size_t node, StateStore* store, const Retention& retention);
   void connect();
   void find_inputs();
-  Status begin();
-  Status read_lookups();
+  Result<bool> begin();
+  Result<bool> read_lookups();
+  Result<bool> ask(Input& input);
   Result<bool> take_row(Input& input);
+  Status take_rows(std::vector<bool>& waits, std::uint64_t most, std::uint64_t& rows);
   Status follow(Input& input, std::int64_t watermark);
   Status take_values(Input& input, const sql::Table& table);
   Status compute(const sql::Table& table, sql::Row& row) const;

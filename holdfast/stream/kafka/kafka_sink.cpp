@@ -43,17 +43,8 @@ class KafkaSink final : public Sink {
   Status begin(std::uint64_t epoch, std::string_view state) override {
     if (transactions_ == nullptr) return {};
     HF_RETURN_IF_ERROR(transactions_->begin(producer_));
-    if (epoch == 0) {
-      std::random_device random;
-      run_ = std::to_string((std::uint64_t{random()} << 32) | random());
-      return {};
-    }
-    ByteReader bytes(state);
-    run_ = bytes.text();
-    marked_ = bytes.number();
-    waiting_ = bytes.text();
-    if (!bytes.ok() || !bytes.at_end() || run_.empty())
-      return Error{Errc::kCorrupt, "the checkpoint has no state of the kafka sink"};
+    if (epoch == 0) return begin_run(), Status();
+    HF_RETURN_IF_ERROR(take_state(state));
     if (waiting_.empty()) return {};
     HF_ASSIGN_OR_RETURN(const auto known, transactions_->marked(run_));
     if (known == 0 && marked_ != 0) {
@@ -70,6 +61,19 @@ class KafkaSink final : public Sink {
     }
     if (known == epoch) return forget(epoch);
     return commit(epoch);
+  }
+  // Where Kafka has forgotten the last transaction, it is taken for completed: a savepoint may be
+  // older than offsets.retention.minutes.
+  Status begin_from(std::uint64_t epoch, std::string_view state) override {
+    if (transactions_ == nullptr) return {};
+    HF_RETURN_IF_ERROR(transactions_->begin(producer_));
+    HF_RETURN_IF_ERROR(take_state(state));
+    if (!waiting_.empty()) {
+      HF_ASSIGN_OR_RETURN(const auto known, transactions_->marked(run_));
+      const bool forgotten = known == 0 && marked_ != 0;
+      if (known < epoch && !forgotten) HF_RETURN_IF_ERROR(commit(epoch));
+    }
+    return begin_run(), Status();
   }
 
   Status write(const sql::Row& row) override {
@@ -105,6 +109,21 @@ class KafkaSink final : public Sink {
   bool transactional() const override { return transactions_ != nullptr; }
 
  private:
+  void begin_run() {
+    std::random_device random;
+    run_ = std::to_string((std::uint64_t{random()} << 32) | random());
+    marked_ = 0;
+    waiting_.clear();
+  }
+  Status take_state(std::string_view state) {
+    ByteReader bytes(state);
+    run_ = bytes.text();
+    marked_ = bytes.number();
+    waiting_ = bytes.text();
+    if (!bytes.ok() || !bytes.at_end() || run_.empty())
+      return Error{Errc::kCorrupt, "the checkpoint has no state of the kafka sink"};
+    return {};
+  }
   std::optional<std::string_view> key() const {
     return key_ == nullptr ? std::nullopt : std::optional<std::string_view>(key_bytes_);
   }
