@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -70,6 +71,16 @@ class OlapCommand(unittest.TestCase):
             self.assertIn(element, text)
             self.assertNotIn('<b>', text)
             self.assertNotIn('http', text.replace('http-equiv', ''))
+        # Values whose distance no double can hold.
+        extremes = ("SELECT region, CASE WHEN region < 'B' THEN -1.7E308 ELSE 1.7E308 END AS x FROM customers "
+                    "GROUP BY region")
+        for kind in ('bars', 'lines'):
+            self.ask(extremes, '--chart', kind, '--out', str(page))
+            picture = page.read_text().split('<svg')[1].split('</svg>')[0]
+            self.assertNotIn('nan', picture)
+            self.assertNotIn('inf', picture)
+            for place in re.findall(r'[yM]="?([-0-9.e+]+)', picture):
+                self.assertLess(abs(float(place)), 1000)
         self.assertIn('at least one column of numbers', self.ask(
             'SELECT region FROM customers', '--chart', 'bars', '--out', str(page), code=2).stderr)
 
