@@ -35,8 +35,13 @@ class CopyProgress {
 // Of what went wrong in a directory of backups.
 int report_directory(const std::string& directory, const Error& error) {
   const bool named = error.detail.find(directory) != std::string::npos;
-  std::string_view help;
-  if (error.code == Errc::kNotFound)
+  std::string help;
+  std::error_code unknown;
+  const auto parent =
+      std::filesystem::absolute(directory, unknown).lexically_normal().parent_path();
+  if (error.code == Errc::kNotFound && !std::filesystem::exists(parent, unknown))
+    help = fmt::format("Its directory does not exist: mkdir -p {}", parent.string());
+  else if (error.code == Errc::kNotFound)
     help =
         "`holdfast kv STORE backup DIR` makes backups; `holdfast kv backup --list DIR` names them.";
   if (error.code == Errc::kCorrupt)
