@@ -15,6 +15,7 @@
 #include <holdfast/bench/runner.hpp>
 
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -114,9 +115,9 @@ void print_result(const mem::RunOutcome& outcome) {
           static_cast<std::uint64_t>(document.calibration.number("memory_stream_bytes_per_s"))),
       format_nanoseconds(document.calibration.number("dependent_read_ns")),
       format_nanoseconds(document.calibration.number("persist_line_ns")));
-  out("{}", mem::memory_table(document));
+  standard_output().write(fit_terminal(mem::memory_table(document)));
   for (const auto& warning : document.warnings)
-    out("note: {}\n", warning);
+    standard_output().write(fit_terminal(fmt::format("note: {}\n", warning)));
   if (outcome.again_rows > 0) {
     out("A/A: {} of {} measurements differ by less than 3 % from themselves\n",
         outcome.again_within_3_percent, outcome.again_rows);
@@ -240,14 +241,15 @@ int run(RunArguments& arguments) {
     return kExitBadRequest;
   }
   if (arguments.list || arguments.dry_run) {
-    out("{}", arguments.list ? mem::list_text(plan) : mem::dry_run_text(plan));
+    standard_output().write(
+        fit_terminal(arguments.list ? mem::list_text(plan) : mem::dry_run_text(plan)));
     double seconds = 0;
     for (const auto& one : plan.runs)
       seconds += mem::estimated_seconds(one, options);
     out("{} run{}, about {}\n", plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
         human_seconds(seconds));
     for (const auto& note : plan.notes)
-      out("note: {}\n", note);
+      standard_output().write(fit_terminal(fmt::format("note: {}\n", note)));
     return kExitDone;
   }
   return measure(arguments, plan, machine);
@@ -317,8 +319,11 @@ void add_bench_list_command(CLI::App& bench, int& exit_code) {
   app.add_option("--filter", arguments->options.filters,
                  "Only runs whose name or parameters contain this; may be repeated");
   app.footer(
-      "`holdfast bench run FILE` runs them. Suites with subjects of their own:\n"
-      "  holdfast kv bench, holdfast blocks bench, holdfast index bench, holdfast stream bench");
+      "`holdfast bench run FILE` runs them. Suites with subjects of their own: holdfast kv bench, "
+      "holdfast blocks bench, holdfast index bench, holdfast stream bench.\n"
+      "Examples:\n"
+      "  holdfast bench list\n"
+      "  holdfast bench list workloads/raw --filter access_size=64");
   app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }
 
