@@ -25,6 +25,7 @@ constexpr std::uint32_t kSaysRun = std::uint32_t{1} << 31, kInRun = 1;
 Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string& spec) {
   kv::StoreOptions options;
   options.order = true;
+  options.verify_reads = true;  // Of few and long records: what a restart reads is what was put.
   HF_ASSIGN_OR_RETURN(auto store, kv::Store<>::open(spec, options));
   return std::make_shared<kv::Store<>>(std::move(store));
 }
