@@ -92,13 +92,14 @@ std::string complete(RunArguments& arguments) {
 
 void print_regions(const bench::Document& document) {
   for (const auto& region : document.regions) {
-    out("region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
+    standard_output().write(fit_terminal(fmt::format(
+        "region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
         region.text("name"), region.text("spec"),
         format_bytes(static_cast<std::uint64_t>(region.number("bytes"))), region.text("mapping"),
         format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
         region.text("page_reason").empty() ? "" : " (" + region.text("page_reason") + ")",
         region.text("granularity"), region.text("granularity_source"),
-        region.text("durability") == "power" ? "" : ": no power durability");
+        region.text("durability") == "power" ? "" : ": no power durability")));
   }
 }
 
@@ -108,13 +109,14 @@ void print_result(const mem::RunOutcome& outcome) {
   out("{}, {}, {}, {} kernels\n", environment.text("cpu_model"), environment.text("kernel"),
       environment.text("compiler"), environment.text("vectors"));
   print_regions(document);
-  out("limits of this machine: read {}/s, write {}/s, dependent read {}, one fence {}\n\n",
+  standard_output().write(fit_terminal(fmt::format(
+      "limits of this machine: read {}/s, write {}/s, dependent read {}, one fence {}\n\n",
       format_bytes(
           static_cast<std::uint64_t>(document.calibration.number("memory_read_bytes_per_s"))),
       format_bytes(
           static_cast<std::uint64_t>(document.calibration.number("memory_stream_bytes_per_s"))),
       format_nanoseconds(document.calibration.number("dependent_read_ns")),
-      format_nanoseconds(document.calibration.number("persist_line_ns")));
+      format_nanoseconds(document.calibration.number("persist_line_ns")))));
   standard_output().write(fit_terminal(mem::memory_table(document)));
   for (const auto& warning : document.warnings)
     standard_output().write(fit_terminal(fmt::format("note: {}\n", warning)));

@@ -79,6 +79,10 @@ void complain(std::string_view command, std::string_view message,
   }
 }
 
+bool ends_with_us(std::string_view spec) {
+  return spec == "dram" || spec.starts_with("dram?") || spec.starts_with("node:");
+}
+
 void occupy_standard_streams() noexcept {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;

@@ -166,7 +166,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     standard_output().write(wrap(root.help(), prose_columns()));
   } catch (const CLI::CallForVersion&) {
-    standard_output().write(version_text());
+    standard_output().write(fit_terminal(version_text()));
   } catch (const CLI::ParseError& error) {
     return report_usage(root, error);
   }

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "text_layout.hpp"
+
 namespace holdfast::tools {
 
 using olap::mart::StarAnswer;
@@ -188,9 +190,10 @@ Result<std::string> chart_page(const StarAnswer& answer, ChartKind kind, const s
   if (answer.rows.empty() || answer.rows.size() > kMaxPlaces || series.empty())
     return Error{Errc::kInvalidOption,
                  fmt::format("--chart: a first column and at least one column of numbers behind it "
-                             "are wanted, in 1 to {} rows; the answer has {} of {} rows. GROUP BY "
-                             "and LIMIT make it smaller",
-                             kMaxPlaces, answer.types.size(), answer.rows.size())};
+                             "are wanted, in 1 to {} rows; the answer has {}, {} of numbers behind "
+                             "the first, and {}. GROUP BY and LIMIT make it smaller",
+                             kMaxPlaces, counted(answer.types.size(), "column"), series.size(),
+                             counted(answer.rows.size(), "row"))};
   std::string legend;
   for (std::size_t i = 0; i < series.size(); ++i)
     legend += fmt::format("<span style=\"color:{}\">&#9632;</span> {} ",

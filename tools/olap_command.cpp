@@ -107,6 +107,10 @@ std::string path_of(const OlapArguments& arguments, const std::string& file) {
 }
 
 Status load_all(const OlapArguments& arguments) {
+  if (ends_with_us(arguments.region))
+    return Error{Errc::kInvalidOption,
+                 "--region " + arguments.region +
+                     " is memory that ends with this command; name a path or a /dev/daxX.Y"};
   HF_ASSIGN_OR_RETURN(const auto description, read_olap_schema(arguments.schema));
   const auto& tables = description.schema.tables;
   for (std::size_t i = 0; i < tables.size(); ++i) {

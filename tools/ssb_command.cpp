@@ -33,6 +33,11 @@ int load(const SsbArguments& arguments) {
     return ssb_failed({Errc::kInvalidOption, "--region SPEC is wanted: where the star will be"});
   if (arguments.scale.has_value() == !arguments.tables.empty())
     return ssb_failed({Errc::kInvalidOption, "--sf F or --tbl DIR is wanted, one of the two"});
+  if (ends_with_us(arguments.region))
+    return ssb_failed({Errc::kInvalidOption,
+                       "--region " + arguments.region +
+                           " is memory that ends with this command; name a path or a /dev/daxX.Y, "
+                           "or let `holdfast ssb run` load and ask at once"});
   auto star = open_star(arguments);
   if (!star) return ssb_failed(star.error());
   return kExitDone;

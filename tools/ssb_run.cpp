@@ -77,9 +77,10 @@ struct Run {
 };
 
 void print_table(const Run& run) {
-  out("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n", run.source,
-      with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
-      run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9);
+  standard_output().write(fit_terminal(
+      fmt::format("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n",
+                  run.source, with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
+                  run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9)));
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>8} {:>11}\n", "query", "median ms", "ns/row",
       "rows passed", "groups", "touched MB", "read MB", "of reading");
   double sum = 0, logs = 0;

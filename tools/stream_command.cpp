@@ -241,12 +241,10 @@ void tell_done(const stream::QueryName& name, const stream::PipelineReport& repo
        with_separators(report.rows_out), counted(report.checkpoints, "checkpoint"),
        report.taken_over ? ", compiled" : "",
        report.finished ? "" : "; interrupted, run it again to go on");
-  if (report.late_rows != 0)
-    note("{}: {} late rows dropped\n", query, with_separators(report.late_rows));
+  if (report.late_rows != 0) note("{}: {} dropped\n", query, counted(report.late_rows, "late row"));
   if (report.rows_without_time != 0)
-    note("{}: {} rows without a time dropped\n", query, with_separators(report.rows_without_time));
-  if (report.malformed != 0)
-    note("{}: {} malformed rows\n", query, with_separators(report.malformed));
+    note("{}: {} without a time dropped\n", query, counted(report.rows_without_time, "row"));
+  if (report.malformed != 0) note("{}: {}\n", query, counted(report.malformed, "malformed row"));
   for (const auto& sample : report.malformed_samples)
     note("{}:   {}\n", query, sample);
 }

@@ -223,6 +223,7 @@ class Ssb(unittest.TestCase):
                 (['run', '--sf', '0.001', '--threads', '0'], 'threads'),
                 (['load', '--sf', '1'], '--region'),
                 (['load', '--region', 'dram'], '--sf F or --tbl DIR'),
+                (['load', '--sf', '0.001', '--region', 'dram'], 'ends with this command'),
                 (['generate', '--sf', '0', '--tbl', str(self.dir / 'x')], 'scale factor'),
                 (['append', '--tbl', 'x'], '--region'),
                 (['merge'], '--region'),

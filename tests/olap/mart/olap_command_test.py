@@ -86,6 +86,11 @@ class OlapCommand(unittest.TestCase):
 
     def test_errors_say_where_and_what_to_do(self):
         self.load(10)
+        self.assertIn('ends with this command', self.run_olap('load', '--schema', f'{self.dir}/star.yaml', '--region', 'dram',
+                                                              code=2).stderr)
+        self.assertIn('over streams it can', self.ask('SELECT 1 FROM sales WHERE id IN (SELECT 1)', code=1).stderr)
+        self.assertIn('0 of numbers behind the first, and 1 row', self.ask('SELECT COUNT(*) FROM sales', '--chart', 'bars', '--out',
+                                                                          'x', code=2).stderr)
         self.assertIn('line 2, column 3: there is no table', self.ask('SELECT 1 FROM\n  salse', code=2).stderr)
         self.assertIn('no tables are loaded', self.run_empty())
         description = self.dir / 'star.yaml'
