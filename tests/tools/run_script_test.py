@@ -73,6 +73,15 @@ class RunScriptTest(unittest.TestCase):
         out, _ = self.shell('sh scripts/check.sh')
         self.assertIn('skipped: there is no such machine', out)
 
+    def test_help_builds_and_installs_nothing(self):
+        shutil.copy(ROOT / 'run', self.place / 'run')
+        for words, text in (('bench', './run bench kv'), ('bench help', './run bench kv'), ('bench --help', './run bench kv'),
+                            ('test --help', './run tour'), ('check -h', './run tour'), ('install --help', './run tour')):
+            out, said = self.shell('./run ' + words)
+            self.assertIn(text, out)
+            self.assertEqual(said, '')
+        self.assertFalse((self.place / 'build/release').exists())
+
     def test_the_paths_of_an_installation_can_be_pasted(self):
         for prefix in ('/opt/holdfast', "/opt/a b", "/opt/it's $HOME"):
             out, said = self.shell('. scripts/common.sh; show_paths "$PREFIX" "$PREFIX/lib"', env={'PREFIX': prefix})
