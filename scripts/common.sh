@@ -244,3 +244,16 @@ build_java() {
   say "Maven: compiling and testing java/: $*"
   logged maven mvn -q -B -ntp ${HOLDFAST_MAVEN_OPTIONS:-} -f java/pom.xml -pl "$(IFS=, && echo "$*")" package
 }
+
+# `text`, so that a shell reads it back as it is.
+quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
+
+# show_paths PREFIX LIBRARY: the variables by which what was installed there is found.
+show_paths() {
+  say "installed; what builds with it finds it by these:"
+  printf '%s\n' "export PATH=$(quoted "$1/bin"):\"\$PATH\" CMAKE_PREFIX_PATH=$(quoted "$1")" \
+    "export PKG_CONFIG_PATH=$(quoted "$2/pkgconfig") LD_LIBRARY_PATH=$(quoted "$2")    # The latter for C."
+  case $1 in
+    *[!A-Za-z0-9/._+-]*) say "the prefix has a character that the shell splits or expands; write: eval g++ … \"\$(pkg-config …)\"" ;;
+  esac
+}

@@ -22,8 +22,11 @@ void add_bench_command(CLI::App& root, int& exit_code) {
   add_bench_convert_command(bench, exit_code);
   add_bench_price_command(bench, exit_code);
   bench.footer(
-      "Every benchmark of holdfast writes the same result document with --json FILE (also\n"
-      "`holdfast kv bench`); the verbs here read it.");
+      "Every benchmark of holdfast, also `holdfast kv bench`, writes the same result document with "
+      "--json FILE; the verbs here read it.\n"
+      "Examples:\n"
+      "  holdfast bench run workloads --dram --scale auto --time-budget 5m --json result.json\n"
+      "  holdfast bench report result.json -o report.html");
 }
 
 }  // namespace holdfast::tools

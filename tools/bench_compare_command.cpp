@@ -11,6 +11,7 @@
 
 #include "bench_show_command.hpp"
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -34,8 +35,10 @@ double parsed_threshold(const std::string& text) {
 }
 
 int print(const bench::Comparison& comparison, const CompareArguments& arguments) {
-  out("{}", arguments.json ? bench::to_json(comparison, arguments.options)
-                           : bench::table(comparison, arguments.options));
+  auto options = arguments.options;
+  options.columns = table_columns();
+  standard_output().write(arguments.json ? bench::to_json(comparison, options)
+                                         : fit_terminal(bench::table(comparison, options)));
   if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
   return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
 }
@@ -89,9 +92,12 @@ void add_bench_compare_command(CLI::App& bench, int& exit_code) {
                  "The field to compare, for example p99_ns (default: bytes_per_s, else ops_per_s)");
   app.add_flag("--json", arguments->json, "For programs");
   app.footer(
-      "Intervals are of the ratio, at 95 %, by ranks (docs/report.md); they need at least four\n"
+      "Intervals are of the ratio, at 95 %, by ranks (docs/report.md); they need at least four "
       "repetitions on both sides.\n"
-      "Exit code 1: a measurement is worse by more than the threshold; 3: one is INVALID.");
+      "Exit code 1: a measurement is worse by more than the threshold; 3: one is INVALID.\n"
+      "Examples:\n"
+      "  holdfast bench compare before.json after.json --threshold 3%\n"
+      "  holdfast bench compare aa.json                 # of `holdfast bench run --aa`");
   app.callback([arguments, &exit_code] { exit_code = compare(*arguments); });
 }
 

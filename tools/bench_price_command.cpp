@@ -71,8 +71,8 @@ void add_bench_price_command(CLI::App& bench, int& exit_code) {
   app.add_flag("--json", arguments->json, "For programs")->excludes("--csv");
   app.footer(
       "Examples:\n"
-      "  holdfast bench price data/prices/table-3.2.yaml           the table of the paper\n"
-      "  holdfast bench price prices.yaml near=a.json far=b.json   yours (docs/report.md)");
+      "  holdfast bench price data/prices/table-3.2.yaml         # the table of the paper\n"
+      "  holdfast bench price prices.yaml near=a.json far=b.json   # yours: docs/report.md");
   app.callback([arguments, &exit_code] { exit_code = price(*arguments); });
 }
 

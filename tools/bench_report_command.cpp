@@ -98,8 +98,10 @@ void add_bench_report_command(CLI::App& bench, int& exit_code) {
   app.add_option("--system", arguments->systems, "SYSTEM=RESULT for it; may be repeated")
       ->needs("--prices");
   app.footer(
-      "Example: holdfast bench report before.json after.json -o report.html\n"
-      "Exit code 3: a row is INVALID; the report is written all the same and says so.");
+      "Exit code 3: a row is INVALID; the report is written all the same and says so.\n"
+      "Examples:\n"
+      "  holdfast bench report result.json -o report.html\n"
+      "  holdfast bench report before.json after.json -o report.html");
   app.callback([arguments, &exit_code] { exit_code = report(*arguments); });
 }
 

@@ -15,6 +15,7 @@
 #include <holdfast/bench/runner.hpp>
 
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -91,13 +92,14 @@ std::string complete(RunArguments& arguments) {
 
 void print_regions(const bench::Document& document) {
   for (const auto& region : document.regions) {
-    out("region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
+    standard_output().write(fit_terminal(fmt::format(
+        "region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
         region.text("name"), region.text("spec"),
         format_bytes(static_cast<std::uint64_t>(region.number("bytes"))), region.text("mapping"),
         format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
         region.text("page_reason").empty() ? "" : " (" + region.text("page_reason") + ")",
         region.text("granularity"), region.text("granularity_source"),
-        region.text("durability") == "power" ? "" : ": no power durability");
+        region.text("durability") == "power" ? "" : ": no power durability")));
   }
 }
 
@@ -107,16 +109,17 @@ void print_result(const mem::RunOutcome& outcome) {
   out("{}, {}, {}, {} kernels\n", environment.text("cpu_model"), environment.text("kernel"),
       environment.text("compiler"), environment.text("vectors"));
   print_regions(document);
-  out("limits of this machine: read {}/s, write {}/s, dependent read {}, one fence {}\n\n",
+  standard_output().write(fit_terminal(fmt::format(
+      "limits of this machine: read {}/s, write {}/s, dependent read {}, one fence {}\n\n",
       format_bytes(
           static_cast<std::uint64_t>(document.calibration.number("memory_read_bytes_per_s"))),
       format_bytes(
           static_cast<std::uint64_t>(document.calibration.number("memory_stream_bytes_per_s"))),
       format_nanoseconds(document.calibration.number("dependent_read_ns")),
-      format_nanoseconds(document.calibration.number("persist_line_ns")));
-  out("{}", mem::memory_table(document));
+      format_nanoseconds(document.calibration.number("persist_line_ns")))));
+  standard_output().write(fit_terminal(mem::memory_table(document)));
   for (const auto& warning : document.warnings)
-    out("note: {}\n", warning);
+    standard_output().write(fit_terminal(fmt::format("note: {}\n", warning)));
   if (outcome.again_rows > 0) {
     out("A/A: {} of {} measurements differ by less than 3 % from themselves\n",
         outcome.again_within_3_percent, outcome.again_rows);
@@ -240,14 +243,15 @@ int run(RunArguments& arguments) {
     return kExitBadRequest;
   }
   if (arguments.list || arguments.dry_run) {
-    out("{}", arguments.list ? mem::list_text(plan) : mem::dry_run_text(plan));
+    standard_output().write(
+        fit_terminal(arguments.list ? mem::list_text(plan) : mem::dry_run_text(plan)));
     double seconds = 0;
     for (const auto& one : plan.runs)
       seconds += mem::estimated_seconds(one, options);
     out("{} run{}, about {}\n", plan.runs.size(), plan.runs.size() == 1 ? "" : "s",
         human_seconds(seconds));
     for (const auto& note : plan.notes)
-      out("note: {}\n", note);
+      standard_output().write(fit_terminal(fmt::format("note: {}\n", note)));
     return kExitDone;
   }
   return measure(arguments, plan, machine);
@@ -317,8 +321,11 @@ void add_bench_list_command(CLI::App& bench, int& exit_code) {
   app.add_option("--filter", arguments->options.filters,
                  "Only runs whose name or parameters contain this; may be repeated");
   app.footer(
-      "`holdfast bench run FILE` runs them. Suites with subjects of their own:\n"
-      "  holdfast kv bench, holdfast blocks bench, holdfast index bench, holdfast stream bench");
+      "`holdfast bench run FILE` runs them. Suites with subjects of their own: holdfast kv bench, "
+      "holdfast blocks bench, holdfast index bench, holdfast stream bench.\n"
+      "Examples:\n"
+      "  holdfast bench list\n"
+      "  holdfast bench list workloads/raw --filter access_size=64");
   app.callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }
 

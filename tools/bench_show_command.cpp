@@ -11,6 +11,7 @@
 #include <holdfast/bench/table.hpp>
 
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -33,13 +34,15 @@ int show(const ShowArguments& arguments) {
       const auto text = document->environment.text(name);
       if (!text.empty()) machine += (machine.empty() ? ": " : ", ") + text;
     }
-    out("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
+    std::string text =
+        fmt::format("{}{}{}\n\n", &path == &arguments.paths.front() ? "" : "\n", path, machine);
     // Whose rows have parameters of their own is shown with a column for each that varies.
     const auto maker = document->command.text("name");
     const bool of_memory = maker == "bench run" || maker == "perma-bench";
-    out("{}", of_memory ? bench::memory::memory_table(*document) : bench::table(*document, table));
+    text += of_memory ? bench::memory::memory_table(*document) : bench::table(*document, table);
     for (const auto& warning : document->warnings)
-      out("warning: {}\n", warning);
+      text += "warning: " + warning + "\n";
+    standard_output().write(fit_terminal(text));
     for (const auto& row : document->rows)
       trustworthy = trustworthy && row.valid();
   }
@@ -66,7 +69,10 @@ void add_bench_show_command(CLI::App& bench, int& exit_code) {
                  "A column with the time as a ratio to this subject")
       ->capture_default_str();
   app.add_option("--against", arguments->table.subject, "And one to this");
-  app.footer("Exit code 3: a row is INVALID.");
+  app.footer(
+      "Exit code 3: a row is INVALID.\n"
+      "Example:\n"
+      "  holdfast bench show result.json");
   app.callback([arguments, &exit_code] { exit_code = show(*arguments); });
 }
 

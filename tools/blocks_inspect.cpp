@@ -294,10 +294,18 @@ int dump(const InspectRequest& request) {
   // The log that was named, or the first one.
   std::optional<std::uint64_t> at = request.offset;
   if (!at) {
-    for (const auto& found : look_through(*region, request, false)) {
+    const auto all = look_through(*region, request, false);
+    for (const auto& found : all) {
       if (!at && found.kind.starts_with("a log")) at = found.offset;
     }
-    if (!at) return nothing_found(request);
+    if (!at && all.empty()) return nothing_found(request);
+    if (!at) {
+      complain(kBlocksCommand,
+               fmt::format("{}: it holds no log, but {} at offset {}", request.spec,
+                           all.front().kind, all.front().offset),
+               "Only records of logs can be printed; `holdfast blocks inspect` shows all of it.");
+      return kExitFailed;
+    }
   }
   const auto log = blocks::Log::open(*region, {*at, region->size_bytes() - *at});
   if (!log) return refuse(request, log.error());
@@ -330,10 +338,17 @@ void add_blocks_inspection(CLI::App& blocks, int& exit_code) {
   auto& inspect_verb = add_verb(
       blocks, "inspect", "What lies in a region: logs, page stores, indexes, and where each begins",
       *request);
+  inspect_verb.footer(
+      "Examples:\n"
+      "  holdfast blocks inspect ./queue.region\n"
+      "  holdfast blocks inspect '/dev/shm/guide.pages?granularity=line'");
   inspect_verb.callback([request, &exit_code] { exit_code = inspect(*request, false); });
   auto& verify_verb =
       add_verb(blocks, "verify", "The same, and read all that carries a checksum", *request);
-  verify_verb.footer("Exit code 1 if anything is damaged; it names the place.");
+  verify_verb.footer(
+      "Exit code 1 if anything is damaged; it names the place.\n"
+      "Example:\n"
+      "  holdfast blocks verify ./queue.region");
   verify_verb.callback([request, &exit_code] { exit_code = inspect(*request, true); });
   auto& dump_verb =
       add_verb(blocks, "dump", "Print the records of a log: LSN, a tab, the record", *request);

@@ -46,16 +46,41 @@ void note_text(std::string_view text) noexcept {
   (void)std::fflush(stderr);
 }
 
+namespace {
+
+// Messages repeat names and bytes of files. A line that has control characters or broken UTF-8 is
+// escaped: a terminal must not obey it.
+std::string readable(std::string_view message) {
+  std::string text;
+  while (true) {
+    const auto line = message.substr(0, message.find('\n'));
+    const bool plain_text =
+        is_valid_utf8(line) && std::none_of(line.begin(), line.end(), [](char c) {
+          return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f;
+        });
+    text += plain_text ? std::string(line) : escape(line, line.size());
+    if (line.size() == message.size()) return text;
+    text += '\n';
+    message.remove_prefix(line.size() + 1);
+  }
+}
+
+}  // namespace
+
 void complain(std::string_view command, std::string_view message,
               std::string_view remedy) noexcept {
   standard_output().flush();  // What was printed before stays before.
   try {
-    note("{} {}\n", ink(stderr, Ink::kBad, fmt::format("{}:", command)), message);
-    if (!remedy.empty()) note("  {}\n", remedy);
+    note("{} {}\n", ink(stderr, Ink::kBad, fmt::format("{}:", command)), readable(message));
+    if (!remedy.empty()) note("  {}\n", readable(remedy));
   } catch (...) {  // No memory to put it together: then in pieces.
     for (const auto piece : {command, std::string_view{": "}, message, std::string_view{"\n"}})
       note_text(piece);
   }
+}
+
+bool ends_with_us(std::string_view spec) {
+  return spec == "dram" || spec.starts_with("dram?") || spec.starts_with("node:");
 }
 
 void occupy_standard_streams() noexcept {

@@ -41,6 +41,9 @@ std::string plain(const Error& error);
 void complain(std::string_view command, std::string_view message,
               std::string_view remedy = {}) noexcept;
 
+// Whether a region of this spec is memory that ends with this process.
+bool ends_with_us(std::string_view spec);
+
 // Opens /dev/null in place of standard streams that the caller closed. Otherwise the next file that
 // is opened, a store perhaps, would get the number of standard error, and messages would go into
 // it.

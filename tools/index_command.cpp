@@ -16,7 +16,7 @@ void add_index_command(CLI::App& root, int& exit_code) {
       "  holdfast index bench --quick --region dram\n"
       "  holdfast index bench --suite point --only zipf --region '/dev/shm/x?granularity=line'\n"
       "  holdfast index bench --suite limit --region '/dev/shm/x?granularity=line'\n"
-      "  holdfast index bench --suite limit --region '/dev/shm/x?granularity=byte'   no flushes\n"
+      "  holdfast index bench --suite limit --region '/dev/shm/x?granularity=byte'   # no flushes\n"
       "What a region SPEC may be: holdfast mem --help");
   SuiteBench bench;
   bench.command = "index bench";

@@ -1,6 +1,7 @@
 // backup, restore: a store into a directory, and back.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <holdfast/kv/backup.hpp>
@@ -35,14 +36,34 @@ class CopyProgress {
 // Of what went wrong in a directory of backups.
 int report_directory(const std::string& directory, const Error& error) {
   const bool named = error.detail.find(directory) != std::string::npos;
-  std::string_view help;
-  if (error.code == Errc::kNotFound)
+  std::string help;
+  std::error_code unknown;
+  const auto parent =
+      std::filesystem::absolute(directory, unknown).lexically_normal().parent_path();
+  if (error.code == Errc::kNotFound && !std::filesystem::exists(parent, unknown))
+    help = fmt::format("Its directory does not exist: mkdir -p {}", parent.string());
+  else if (error.code == Errc::kNotFound)
     help =
         "`holdfast kv STORE backup DIR` makes backups; `holdfast kv backup --list DIR` names them.";
   if (error.code == Errc::kCorrupt)
     help = "`holdfast kv backup --verify DIR` names all damage; older backups may be sound.";
   complain(kKvCommand, (named ? "" : directory + ": ") + plain(error), help);
   return exit_code_of(error.code);
+}
+
+// Whatever takes the store must not take its backups.
+Status check_is_elsewhere(const std::string& spec, const std::string& directory) {
+  if (directory.empty())
+    return Error{Errc::kInvalidOption, "DIR is empty; name a directory for the backups"};
+  std::error_code unknown;
+  const auto store = std::filesystem::weakly_canonical(spec.substr(0, spec.find('?')), unknown);
+  const auto to = std::filesystem::weakly_canonical(directory, unknown);
+  if (std::mismatch(store.begin(), store.end(), to.begin(), to.end()).first != store.end())
+    return {};
+  return Error{
+      Errc::kInvalidOption,
+      fmt::format("{} is in the store {}, and would go with it; name a directory elsewhere",
+                  directory, spec)};
 }
 
 int print_backups(const KvTarget& target, const std::string& directory) {
@@ -94,6 +115,8 @@ int verify(const KvTarget& target, const std::string& directory) {
 int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
   if (arguments.list) return print_backups(target, arguments.directory);
   if (arguments.verify) return verify(target, arguments.directory);
+  if (const auto elsewhere = check_is_elsewhere(target.spec, arguments.directory); !elsewhere)
+    return report_directory(arguments.directory, elsewhere.error());
   auto store = open_for_reclaiming(target.spec);
   if (!store) return report_error(target, store.error());
   CopyProgress progress("copied");

@@ -288,14 +288,15 @@ int run_limited(KvBenchArguments& arguments) {
 constexpr char kFooter[] =
     "Exit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a store not "
     "built).\n"
-    "Example: holdfast kv bench --stores holdfast,floor,rocksdb --records 1M --repeat 3 --region "
+    "Examples:\n"
+    "  holdfast kv bench --stores holdfast,floor,rocksdb --records 1M --repeat 3 --region "
     "'/dev/shm/x?granularity=line'\n"
-    "Example: holdfast kv bench --ops steady-overwrite --distribution zipfian --space-goal 1.25 "
+    "  holdfast kv bench --ops steady-overwrite --distribution zipfian --space-goal 1.25 "
     "--seconds 60 --threads 1,2 --stores holdfast --records 3M --repeat 1 --quick --region "
     "'/dev/shm/x?granularity=line'\n"
-    "Example: holdfast kv bench --ops scan,ycsb-e --stores holdfast-ordered,rocksdb,lmdb,leveldb "
+    "  holdfast kv bench --ops scan,ycsb-e --stores holdfast-ordered,rocksdb,lmdb,leveldb "
     "--records 1M --against lmdb --region '/dev/shm/x?granularity=line'\n"
-    "Example: holdfast kv bench --memory-limit 1G --stores holdfast,rocksdb,lmdb --ops "
+    "  holdfast kv bench --memory-limit 1G --stores holdfast,rocksdb,lmdb --ops "
     "put,overwrite,get,get_many --records 8M --threads 1 --repeat 1 --quick --region "
     "/var/tmp/x\n";
 

@@ -163,8 +163,8 @@ void add_get_and_erase(KvState& state, const AddVerb& verb) {
       "Examples:\n"
       "  holdfast kv ./users get ada\n"
       "  holdfast kv ./users get photo > photo.jpg\n"
-      "  holdfast kv ./users get --json ada        "
-      "{\"key\":\"ada\",\"value\":\"lovelace\",\"version\":17}");
+      "  holdfast kv ./users get --json ada      "
+      "# {\"key\":\"ada\",\"value\":\"lovelace\",\"version\":17}");
 
   auto* erase =
       verb("erase", "Erase one record", [&] { return kv_erase(state.target, state.erase); });
@@ -204,8 +204,7 @@ void add_list_and_scan(KvState& state, const AddVerb& verb) {
   add_output_encodings(scan, state.scan.output);
   scan->footer(
       "Keys are compared as unsigned bytes. The store is on its medium in no order: each call "
-      "puts\n"
-      "the keys in order first, in memory, and says so.\n"
+      "puts the keys in order first, in memory, and says so.\n"
       "Examples:\n"
       "  holdfast kv ./users scan --from a --to c\n"
       "  holdfast kv ./users scan --prefix user: --reverse --limit 10");
@@ -255,17 +254,14 @@ void add_import(KvState& state, const AddVerb& verb) {
       "Of each batch; the end is always synced");
   import->footer(
       "JSON lines      {\"key\": \"ada\", \"value\": \"lovelace\"}   bytes: \"key64\", \"value64\" "
-      "in base64\n"
-      "                whole objects with --key NAME: the key is that member, the value the "
-      "object\n"
+      "in base64; whole objects with --key NAME: the key is that member, the value the object\n"
       "csv             KEY,VALUE; quotes as in RFC 4180; a field \\x00ff is bytes as hex digits\n"
       "tsv             KEY, a tab, VALUE, as `list` prints; \\t \\n \\r \\\\ \\0 \\x00 stand for "
       "bytes\n"
       "mdb-dump        of `mdb_dump` (LMDB), with -p or without; one database\n"
       "ldb-dump        of `ldb dump --hex` (RocksDB)\n"
       "stanzas         the key is the field Package, or --key Package,Version,Architecture joined "
-      "by _;\n"
-      "                the value is the stanza's text\n"
+      "by _; the value is the stanza's text\n"
       "Exit code 1 if anything was skipped.\n"
       "Examples:\n"
       "  holdfast kv ./users import users.jsonl\n"
@@ -297,7 +293,7 @@ void add_export(KvState& state, const AddVerb& verb) {
   add_encoding(export_, "--key-as", state.export_.key_encoding, "How --prefix is written");
   export_->footer(
       "A consistent snapshot, in no order. Bytes that are no text: base64 as \"key64\" in jsonl, a "
-      "field\n\\x00ff in csv, \\xNN in tsv. Exit code 1 if a record does not fit the format.\n"
+      "field \\x00ff in csv, \\xNN in tsv. Exit code 1 if a record does not fit the format.\n"
       "Examples:\n"
       "  holdfast kv ./users export backup.jsonl.gz\n"
       "  holdfast kv ./users export users.csv --header\n"
@@ -317,8 +313,7 @@ void add_backup_verbs(KvState& state, const AddVerb& verb) {
       ->excludes(check);
   backup->footer(
       "A backup is whole or not there, whatever interrupts it. Programs back up an open store "
-      "with\n"
-      "kv/backup.hpp.\n"
+      "with kv/backup.hpp.\n"
       "Examples:\n"
       "  holdfast kv ./users backup /backups/users --keep 7\n"
       "  holdfast kv backup --verify /backups/users\n"
@@ -454,9 +449,10 @@ bool goes_with(const KvState& state, const char* name) {
   if (state.target.spec.empty() && !of_directory) {
     complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
              std::string{"Example: holdfast kv ./mystore "} + name +
-                 (name == std::string{"put"}      ? " ada lovelace"
-                  : name == std::string{"backup"} ? " ./backups"
-                                                  : ""));
+                 (name == std::string{"put"}                                   ? " ada lovelace"
+                  : name == std::string{"get"} || name == std::string{"erase"} ? " ada"
+                  : name == std::string{"backup"}                              ? " ./backups"
+                                                                               : ""));
     return false;
   }
   if (!state.target.space.empty() && std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces),
@@ -493,7 +489,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
   kv->add_option("--space", state->target.space,
                  "The keys of this keyspace: put, append, merge, get, erase, list, scan, count, "
-                 "import, export, script, verify")
+                 "import, export, script, verify, expire, expiry")
       ->type_name("NAME");
   kv->add_flag("--at-mark", state->target.at_mark,
                "The store as it was at its mark: get, list, scan, count, export, verify, spaces, "

@@ -14,6 +14,7 @@
 #include "import/gzip.hpp"
 #include "kv_keys.hpp"
 #include "kv_verbs.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -153,7 +154,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   if (!written) return report_error(target, written.error());
   if (skipped > 10) note("… and {} more\n", with_separators(skipped - 10));
   if (!destination.to_stdout() || skipped != 0) {
-    note("exported {} records; skipped {}\n", with_separators(exported), with_separators(skipped));
+    note("exported {}; skipped {}\n", counted(exported, "record"), with_separators(skipped));
   }
   return skipped == 0 && !damaged ? kExitDone : kExitFailed;
 }

@@ -20,7 +20,7 @@ namespace holdfast::tools {
 namespace {
 
 Status check_outlives_us(const std::string& spec) {
-  if (spec == "dram" || spec.starts_with("dram?") || spec.starts_with("node:")) {
+  if (ends_with_us(spec)) {
     return Error{
         Errc::kInvalidOption,
         fmt::format(

@@ -142,11 +142,11 @@ int run(int argc, char** argv) {
   root.set_version_flag("-V,--version", std::string{"holdfast"});
   root.footer(
       "Examples:\n"
-      "  holdfast tour                              watch it survive being killed\n"
-      "  holdfast kv ./users put ada lovelace       a record in a durable store\n"
+      "  holdfast tour                            # watch it survive being killed\n"
+      "  holdfast kv ./users put ada lovelace     # a record in a durable store\n"
       "  holdfast kv ./users get ada\n"
-      "  holdfast mem                               what memory this machine has\n"
-      "  holdfast kv bench --region ./here          beside the other stores\n"
+      "  holdfast mem                             # what memory this machine has\n"
+      "  holdfast kv bench --region ./here        # beside the other stores\n"
       "More: holdfast COMMAND --help\n"
       "Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 the result is not to be "
       "trusted");
@@ -166,7 +166,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     standard_output().write(wrap(root.help(), prose_columns()));
   } catch (const CLI::CallForVersion&) {
-    standard_output().write(version_text());
+    standard_output().write(fit_terminal(version_text()));
   } catch (const CLI::ParseError& error) {
     return report_usage(root, error);
   }

@@ -388,13 +388,12 @@ void add_mem_command(CLI::App& root, int& exit_code) {
       "  huge=2M|1G|off         the pages that it is mapped with; without it the kernel chooses\n"
       "  granularity=byte|line|page|none\n"
       "                         what survives a power loss without a system call, if you know it "
-      "better\n"
-      "                         than the machine says: everything executed, flushed lines, synced\n"
-      "                         pages, nothing. It is believed, and shown as \"assumed\"\n"
+      "better than the machine says: everything executed, flushed lines, synced pages, nothing. It "
+      "is believed, and shown as \"assumed\"\n"
       "  nt_evicts=on|off       whether a non-temporal store to a cached line leaves the cache\n"
       "Examples:\n"
-      "  holdfast mem                              the machine\n"
-      "  holdfast mem ./here /dev/shm node:0       what a region there would be\n"
+      "  holdfast mem                            # the machine\n"
+      "  holdfast mem ./here /dev/shm node:0     # what a region there would be\n"
       "  holdfast mem '/mnt/pmem/x?huge=2M'");
   mem->callback([request, &exit_code] { exit_code = run_mem(*request); });
 }

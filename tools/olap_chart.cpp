@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "text_layout.hpp"
+
 namespace holdfast::tools {
 
 using olap::mart::StarAnswer;
@@ -41,14 +43,17 @@ std::string markup_free(std::string_view text) {
   return safe;
 }
 
-std::optional<double> number_of(const sql::Value& value, const sql::Type& type) {
+// On an axis: the distance of two doubles may be beyond the range of a double.
+using Number = long double;
+
+std::optional<Number> number_of(const sql::Value& value, const sql::Type& type) {
   if (value.null) return std::nullopt;
-  const auto number = type.is_real() ? value.real
-                                     : static_cast<double>(value.number) /
-                                           std::pow(10, type.kind == sql::Kind::kDecimal
-                                                            ? static_cast<double>(type.scale)
-                                                            : 0);
-  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+  const Number number = type.is_real() ? value.real
+                                       : static_cast<Number>(value.number) /
+                                             std::pow(Number{10}, type.kind == sql::Kind::kDecimal
+                                                                      ? static_cast<int>(type.scale)
+                                                                      : 0);
+  return std::isfinite(number) ? std::optional<Number>(number) : std::nullopt;
 }
 
 std::string cell_of(const sql::Value& value, const sql::Type& type) {
@@ -56,9 +61,9 @@ std::string cell_of(const sql::Value& value, const sql::Type& type) {
 }
 
 // A step of 1, 2 or 5 times a power of ten, so that about five fit into the span.
-double step_of(double span) {
-  const double rough = span / 5, power = std::pow(10, std::floor(std::log10(rough)));
-  const double part = rough / power;
+Number step_of(Number span) {
+  const Number rough = span / 5, power = std::pow(Number{10}, std::floor(std::log10(rough)));
+  const Number part = rough / power;
   return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
@@ -92,14 +97,14 @@ class Chart {
   double x(double place) const {
     return kLeft + (kWidth - kLeft - kRight) * place / static_cast<double>(answer_.rows.size());
   }
-  double y(double value) const {
+  Number y(Number value) const {
     return kTop + (kHeight - kTop - kBottom) * (most_ - value) / (most_ - least_);
   }
   std::string_view colour(std::size_t series) const { return kColours[series % kColours.size()]; }
 
   void axes() {
     for (int i = 0; least_ + i * step_ <= most_ + step_ / 2; ++i) {
-      const double value = least_ + i * step_;
+      const Number value = least_ + i * step_;
       text_ += fmt::format(
           "<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"{}\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
           "text-anchor=\"end\">{:.6g}</text>\n",
@@ -126,7 +131,7 @@ class Chart {
       const auto number = number_of(row[column], answer_.types[column]);
       if (!number) continue;
       const double left = x(static_cast<double>(i) + 0.1 + width * static_cast<double>(series));
-      const double top = y(std::max(*number, 0.0)), bottom = y(std::min(*number, 0.0));
+      const Number top = y(std::max<Number>(*number, 0)), bottom = y(std::min<Number>(*number, 0));
       text_ += fmt::format(
           "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"><title>"
           "{}: {} = {}</title></rect>\n",
@@ -155,7 +160,7 @@ class Chart {
   const StarAnswer& answer_;
   ChartKind kind_;
   std::vector<std::size_t> series_;
-  double least_ = 0, most_ = 0, step_ = 1;
+  Number least_ = 0, most_ = 0, step_ = 1;
   std::string text_;
 };
 
@@ -185,9 +190,10 @@ Result<std::string> chart_page(const StarAnswer& answer, ChartKind kind, const s
   if (answer.rows.empty() || answer.rows.size() > kMaxPlaces || series.empty())
     return Error{Errc::kInvalidOption,
                  fmt::format("--chart: a first column and at least one column of numbers behind it "
-                             "are wanted, in 1 to {} rows; the answer has {} of {} rows. GROUP BY "
-                             "and LIMIT make it smaller",
-                             kMaxPlaces, answer.types.size(), answer.rows.size())};
+                             "are wanted, in 1 to {} rows; the answer has {}, {} of numbers behind "
+                             "the first, and {}. GROUP BY and LIMIT make it smaller",
+                             kMaxPlaces, counted(answer.types.size(), "column"), series.size(),
+                             counted(answer.rows.size(), "row"))};
   std::string legend;
   for (std::size_t i = 0; i < series.size(); ++i)
     legend += fmt::format("<span style=\"color:{}\">&#9632;</span> {} ",

@@ -27,6 +27,7 @@
 #include "parquet_process.hpp"
 #include "peer_python.hpp"
 #include "ssb_run.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -106,12 +107,19 @@ std::string path_of(const OlapArguments& arguments, const std::string& file) {
 }
 
 Status load_all(const OlapArguments& arguments) {
+  if (ends_with_us(arguments.region))
+    return Error{Errc::kInvalidOption,
+                 "--region " + arguments.region +
+                     " is memory that ends with this command; name a path or a /dev/daxX.Y"};
   HF_ASSIGN_OR_RETURN(const auto description, read_olap_schema(arguments.schema));
   const auto& tables = description.schema.tables;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     if (description.files[i].empty())
       return Error{Errc::kInvalidOption, fmt::format("--schema {}: table {} names no file",
                                                      arguments.schema, escape(tables[i].name))};
+    // Before a region is made for them.
+    const auto path = path_of(arguments, description.files[i]);
+    if (!std::filesystem::exists(path)) return Error{Errc::kNotFound, path + ": there is none"};
   }
   HF_ASSIGN_OR_RETURN(const auto mart, open_mart(arguments, RegionAccess::kOpenOrCreate));
   const auto begin = Clock::now();
@@ -125,12 +133,12 @@ Status load_all(const OlapArguments& arguments) {
   HF_ASSIGN_OR_RETURN(const auto report, load.finish(arguments.schema));
   const auto version = mart.store->version();
   for (std::size_t i = 0; i < tables.size(); ++i)
-    note("{}: {} rows\n", tables[i].name, with_separators(report.rows[i]));
+    note("{}: {}\n", tables[i].name, counted(report.rows[i], "row"));
   if (report.unknown_keys > 0)
     note("{} keys that no dimension has became NULL\n", with_separators(report.unknown_keys));
   const auto bytes = static_cast<double>(version->catalogue().fact_bytes());
-  note("{} in {} blocks of {} ({:.1f} bytes per row), loaded in {}\n", human_bytes(bytes),
-       with_separators(version->catalogue().tables[0].blocks.size()), tables[0].name,
+  note("{} in {} of {} ({:.1f} bytes per row), loaded in {}\n", human_bytes(bytes),
+       counted(version->catalogue().tables[0].blocks.size(), "block"), tables[0].name,
        bytes / static_cast<double>(std::max<std::uint64_t>(report.rows[0], 1)),
        human_seconds(seconds_since(begin)));
   return {};
@@ -155,7 +163,7 @@ Status append(const OlapArguments& arguments) {
     HF_ASSIGN_OR_RETURN(auto load, Load::append(*mart.store, description.unknown));
     HF_RETURN_IF_ERROR(read_file(load, *table, arguments.file, description.csv, arguments));
     HF_ASSIGN_OR_RETURN(const auto report, load.finish(""));
-    note("{}: {} rows more\n", arguments.table, with_separators(report.rows[*table]));
+    note("{}: {} more\n", arguments.table, counted(report.rows[*table], "row"));
     if (report.unknown_keys > 0)
       note("{} keys that no dimension has became NULL\n", with_separators(report.unknown_keys));
   }
@@ -170,7 +178,7 @@ Status merge_all(const OlapArguments& arguments) {
   HF_ASSIGN_OR_RETURN(const auto mart, open_mart(arguments, RegionAccess::kOpen));
   HF_ASSIGN_OR_RETURN(const auto before, loaded(mart, arguments));
   HF_RETURN_IF_ERROR(merge(*mart.store));
-  note("{} blocks of appends merged\n", small_blocks(before->catalogue()));
+  note("{} of appends merged\n", counted(small_blocks(before->catalogue()), "block"));
   return {};
 }
 
@@ -180,9 +188,9 @@ Result<int> verify(const OlapArguments& arguments) {
   const auto found = version->verify();
   for (const auto& text : found)
     out("{}\n", text);
-  note("{} rows in {} blocks: {}\n", with_separators(version->catalogue().fact_rows()),
-       with_separators(version->catalogue().tables[0].blocks.size()),
-       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged places");
+  note("{} in {}: {}\n", counted(version->catalogue().fact_rows(), "row"),
+       counted(version->catalogue().tables[0].blocks.size(), "block"),
+       found.empty() ? "all is well" : counted(found.size(), "damaged place"));
   return found.empty() ? kExitDone : kExitFailed;
 }
 
@@ -192,7 +200,7 @@ Status show_schema(const OlapArguments& arguments) {
   const auto& tables = version->schema().tables;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     const auto& data = version->catalogue().tables[i];
-    out("{} ({} rows){}\n", escape(tables[i].name), with_separators(data.rows()),
+    out("{} ({}){}\n", escape(tables[i].name), counted(data.rows(), "row"),
         i == 0 ? ", the fact" : "");
     for (std::uint32_t k = 0; k < tables[i].columns.size(); ++k) {
       const auto& column = tables[i].columns[k];
@@ -240,9 +248,9 @@ Status query(const OlapArguments& arguments) {
   }
   std::sort(seconds.begin(), seconds.end());
   const auto median = seconds[seconds.size() / 2];
-  note("{} rows; {} of {} passed, {} of {} blocks read, {}\n", with_separators(found.rows.size()),
+  note("{}; {} of {} passed, {} of {} read, {}\n", counted(found.rows.size(), "row"),
        with_separators(found.counts.passed), with_separators(found.table_rows),
-       with_separators(found.counts.read), with_separators(found.counts.blocks),
+       with_separators(found.counts.read), counted(found.counts.blocks, "block"),
        human_seconds(median));
   if (!arguments.chart.empty()) {
     HF_ASSIGN_OR_RETURN(
@@ -307,6 +315,13 @@ void add_query(CLI::App& olap, const std::shared_ptr<OlapArguments>& arguments, 
       ->check(CLI::IsMember({"auto", "portable"}))
       ->capture_default_str();
   add_python(verb, *arguments);
+  verb.footer(
+      "Examples:\n"
+      "  holdfast olap query 'SELECT region, SUM(price) FROM sales JOIN customers\n"
+      "      ON customer = ckey GROUP BY region' --region ./star\n"
+      "  holdfast olap query 'SELECT channel, COUNT(*) FROM sales GROUP BY channel'\n"
+      "      --region ./star --chart bars --out sales.html\n"
+      "What the SELECT can be: docs/own_star.md");
 }
 
 }  // namespace
@@ -319,7 +334,6 @@ void add_olap_command(CLI::App& root, int& exit_code) {
       "  holdfast olap load --schema star.yaml --region ./star\n"
       "  holdfast olap query 'SELECT region, SUM(price) FROM sales JOIN customers\n"
       "      ON customer = ckey GROUP BY region' --region ./star\n"
-      "  holdfast olap query '…' --region ./star --chart bars --out sales.html\n"
       "  holdfast olap append --region ./star --table sales --file more.csv\n"
       "What a description has: docs/own_star.md. What a region SPEC may be: holdfast mem --help");
   const auto arguments = std::make_shared<OlapArguments>();
@@ -337,6 +351,11 @@ void add_olap_command(CLI::App& root, int& exit_code) {
                   "Of a new region, which then does not grow; a multiple of 2M")
       ->type_name("SIZE");
   add_python(load, *arguments);
+  load.footer(
+      "Examples:\n"
+      "  holdfast olap load --schema star.yaml --region ./star\n"
+      "  holdfast olap load --schema star.yaml --data ./files --region ./star\n"
+      "What a description has: docs/own_star.md");
 
   auto& more = add_verb(olap, "append", "Add rows to a table, all or none, durably", arguments,
                         exit_code, done<append>);
@@ -346,13 +365,20 @@ void add_olap_command(CLI::App& root, int& exit_code) {
                   "The description: its csv and unknown_keys (default: CSV with a header)")
       ->type_name("FILE");
   add_python(more, *arguments);
+  more.footer(
+      "Rows of a dimension come before those of the fact that name them.\n"
+      "Examples:\n"
+      "  holdfast olap append --region ./star --table customers --file new_customers.csv\n"
+      "  holdfast olap append --region ./star --table sales --file more.csv");
 
   add_query(olap, arguments, exit_code);
   add_verb(olap, "merge", "Make blocks of the usual size of what was appended", arguments,
-           exit_code, done<merge_all>);
-  add_verb(olap, "schema", "Show tables, columns and keys", arguments, exit_code,
-           done<show_schema>);
-  add_verb(olap, "verify", "Check all checksums and values", arguments, exit_code, verify);
+           exit_code, done<merge_all>)
+      .footer("Example:\n  holdfast olap merge --region ./star");
+  add_verb(olap, "schema", "Show tables, columns and keys", arguments, exit_code, done<show_schema>)
+      .footer("Example:\n  holdfast olap schema --region ./star");
+  add_verb(olap, "verify", "Check all checksums and values", arguments, exit_code, verify)
+      .footer("Exit code 1 if there is damage.\nExample:\n  holdfast olap verify --region ./star");
 }
 
 }  // namespace holdfast::tools

@@ -16,6 +16,7 @@
 #include "ssb_generate.hpp"
 #include "ssb_run.hpp"
 #include "ssb_suite.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -32,6 +33,11 @@ int load(const SsbArguments& arguments) {
     return ssb_failed({Errc::kInvalidOption, "--region SPEC is wanted: where the star will be"});
   if (arguments.scale.has_value() == !arguments.tables.empty())
     return ssb_failed({Errc::kInvalidOption, "--sf F or --tbl DIR is wanted, one of the two"});
+  if (ends_with_us(arguments.region))
+    return ssb_failed({Errc::kInvalidOption,
+                       "--region " + arguments.region +
+                           " is memory that ends with this command; name a path or a /dev/daxX.Y, "
+                           "or let `holdfast ssb run` load and ask at once"});
   auto star = open_star(arguments);
   if (!star) return ssb_failed(star.error());
   return kExitDone;
@@ -47,10 +53,10 @@ int verify_star(const SsbArguments& arguments) {
     out("{}\n", text);
   const auto& catalogue = star->store->catalogue();
   const bool by_row = catalogue.layout == Layout::kByRow;
-  note("{} rows in {} {}: {}\n", with_separators(catalogue.rows()),
-       with_separators(by_row ? catalogue.row_tables.facts.size() : catalogue.blocks.size()),
-       by_row ? "runs" : "blocks",
-       found.empty() ? "all is well" : std::to_string(found.size()) + " damaged places");
+  note("{} in {}: {}\n", counted(catalogue.rows(), "row"),
+       by_row ? counted(catalogue.row_tables.facts.size(), "run")
+              : counted(catalogue.blocks.size(), "block"),
+       found.empty() ? "all is well" : counted(found.size(), "damaged place"));
   return found.empty() ? kExitDone : kExitFailed;
 }
 
@@ -74,8 +80,8 @@ int append_tables(const SsbArguments& arguments) {
   if (!lines) return ssb_failed(lines.error());
   const auto present = star->store->version();
   const auto& catalogue = present->catalogue();
-  note("{} rows appended; {} in all, {} appends to be merged\n", with_separators(*lines),
-       with_separators(catalogue.rows()), catalogue.deltas.size());
+  note("{} appended; {} in all, {} to be merged\n", counted(*lines, "row"),
+       with_separators(catalogue.rows()), counted(catalogue.deltas.size(), "append"));
   return kExitDone;
 }
 
@@ -85,8 +91,8 @@ int merge(const SsbArguments& arguments) {
   const auto before = star->store->version();
   if (const auto merged = star->store->merge(); !merged) return ssb_failed(merged.error());
   const auto after = star->store->version();
-  note("{} appends merged: {} blocks before, {} now\n", before->catalogue().deltas.size(),
-       with_separators(before->catalogue().blocks.size()),
+  note("{} merged: {} before, {} now\n", counted(before->catalogue().deltas.size(), "append"),
+       counted(before->catalogue().blocks.size(), "block"),
        with_separators(after->catalogue().blocks.size()));
   return kExitDone;
 }
@@ -164,11 +170,14 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   run.add_option("--python", arguments->python,
                  "That has them (default: HOLDFAST_PEER_PYTHON, else python3)")
       ->type_name("PATH");
-  run.add_option("--format", arguments->format, "Of the results that --out gets")
-      ->check(CLI::IsMember({"csv"}))
-      ->capture_default_str();
   run.add_option("--out", arguments->out, "A directory for q1_1.csv to q4_3.csv")->type_name("DIR");
   run.add_flag("--json", arguments->json, "The table as JSON");
+  run.footer(
+      "Examples:\n"
+      "  holdfast ssb run --sf 1                   # generate into DRAM, run all thirteen\n"
+      "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
+      "  holdfast ssb run --sf 1 --layout row      # the published design\n"
+      "  holdfast ssb run --sf 1 --compare row,duckdb --python peers/bin/python");
   run.callback([arguments, &exit_code] {
     const auto done = run_queries(*arguments);
     exit_code = done ? kExitDone : ssb_failed(done.error());
@@ -203,6 +212,10 @@ void add_suite(CLI::App& ssb, int& exit_code) {
       .add_option("--region-price", arguments->region_usd_per_gb,
                   "USD per GB of the other medium (default: the paper's of persistent memory)")
       ->check(CLI::PositiveNumber);
+  suite.footer(
+      "Examples:\n"
+      "  holdfast ssb suite --sf 1 --out ./study\n"
+      "  holdfast ssb suite --sf 1 --region /mnt/pmem/ssb --out ./study");
   suite.callback([arguments, &exit_code] {
     const auto done = run_suite(*arguments);
     exit_code = done ? kExitDone : ssb_failed(done.error());
@@ -216,11 +229,11 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
   ssb.require_subcommand(1);
   ssb.footer(
       "Examples:\n"
-      "  holdfast ssb run --sf 1                     generate into DRAM, run all thirteen\n"
-      "  holdfast ssb generate --sf 1 --tbl ./ssb1   the five tables; --csv, --parquet\n"
+      "  holdfast ssb run --sf 1                   # generate into DRAM, run all thirteen\n"
+      "  holdfast ssb generate --sf 1 --tbl ./ssb1 # the five tables; --csv, --parquet\n"
       "  holdfast ssb load --tbl ./ssb1 --region ./star1\n"
       "  holdfast ssb run --region ./star1 --queries q2.1,q4.3 --out ./answers\n"
-      "  holdfast ssb run --sf 1 --layout row        the published design\n"
+      "  holdfast ssb run --sf 1 --layout row      # the published design\n"
       "  holdfast ssb run --sf 1 --compare row,duckdb --python peers/bin/python\n"
       "  holdfast ssb suite --sf 1 --region /mnt/pmem/ssb --out ./study\n"
       "  holdfast ssb append --region ./star1 --tbl ./more.tbl\n"
@@ -234,6 +247,10 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
   add_source(load_app, *arguments, "--tbl");
   add_region(load_app, *arguments, "Where the star will be");
   add_threads(load_app, *arguments);
+  load_app.footer(
+      "Examples:\n"
+      "  holdfast ssb load --sf 1 --region ./star1\n"
+      "  holdfast ssb load --tbl ./ssb1 --region ./star1 --order date");
   load_app.callback([arguments, &exit_code] { exit_code = load(*arguments); });
 
   auto& append_app = *ssb.add_subcommand(
@@ -246,11 +263,13 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       ->required();
   add_region(append_app, *arguments, "Where the star is");
   add_threads(append_app, *arguments);
+  append_app.footer("Example:\n  holdfast ssb append --region ./star1 --tbl ./more.tbl");
   append_app.callback([arguments, &exit_code] { exit_code = append_tables(*arguments); });
 
   auto& merge_app =
       *ssb.add_subcommand("merge", "Make blocks of the usual size of what was appended");
   add_region(merge_app, *arguments, "Where the star is");
+  merge_app.footer("Example:\n  holdfast ssb merge --region ./star1");
   merge_app.callback([arguments, &exit_code] { exit_code = merge(*arguments); });
 
   auto& export_app =
@@ -260,6 +279,7 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
       ->required();
   add_region(export_app, *arguments, "Where the star is");
   add_threads(export_app, *arguments);
+  export_app.footer("Example:\n  holdfast ssb export --region ./star1 --tbl ./lineorder.tbl");
   export_app.callback([arguments, &exit_code] { exit_code = export_fact(*arguments); });
 
   add_run(ssb, arguments, exit_code);
@@ -267,6 +287,8 @@ void add_ssb_command(CLI::App& root, int& exit_code) {
 
   auto& verify_app = *ssb.add_subcommand("verify", "Check all checksums and values of a star");
   add_region(verify_app, *arguments, "Where the star is");
+  verify_app.footer(
+      "Exit code 1 if there is damage.\nExample:\n  holdfast ssb verify --region ./star1");
   verify_app.callback([arguments, &exit_code] { exit_code = verify_star(*arguments); });
 }
 

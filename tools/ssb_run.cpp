@@ -15,10 +15,12 @@
 #include <holdfast/olap/ssb/load.hpp>
 #include <holdfast/olap/ssb/load_rows.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
+#include <holdfast/olap/ssb/text_table.hpp>
 
 #include "console.hpp"
 #include "ssb_compare.hpp"
 #include "ssb_engine.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 
@@ -45,9 +47,10 @@ Status load_into(const SsbArguments& arguments, StarStore& store) {
   }
   const auto& catalogue = store.catalogue();
   const auto rows = catalogue.rows();
-  note("{} rows in {} {}, {} ({:.1f} bytes per row), loaded in {}\n", with_separators(rows),
-       with_separators(by_row ? catalogue.row_tables.facts.size() : catalogue.blocks.size()),
-       by_row ? "runs" : "blocks", human_bytes(static_cast<double>(catalogue.block_bytes())),
+  note("{} in {}, {} ({:.1f} bytes per row), loaded in {}\n", counted(rows, "row"),
+       by_row ? counted(catalogue.row_tables.facts.size(), "run")
+              : counted(catalogue.blocks.size(), "block"),
+       human_bytes(static_cast<double>(catalogue.block_bytes())),
        static_cast<double>(catalogue.block_bytes()) /
            static_cast<double>(std::max<std::uint64_t>(rows, 1)),
        human_seconds(seconds_since(begin)));
@@ -74,9 +77,10 @@ struct Run {
 };
 
 void print_table(const Run& run) {
-  out("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n", run.source,
-      with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
-      run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9);
+  standard_output().write(fit_terminal(
+      fmt::format("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n",
+                  run.source, with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
+                  run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9)));
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>8} {:>11}\n", "query", "median ms", "ns/row",
       "rows passed", "groups", "touched MB", "read MB", "of reading");
   double sum = 0, logs = 0;
@@ -158,6 +162,15 @@ Pinning pinning_of(std::string_view word) {
   return word == "none" ? Pinning::kNone : Pinning::kAuto;
 }
 
+// What shall be loaded is there, as far as can be seen before a region is made for it.
+Status check_source(const SsbArguments& arguments) {
+  if (arguments.scale) HF_RETURN_IF_ERROR(ssb::Generator::create(*arguments.scale, arguments.seed));
+  if (arguments.tables.empty()) return {};
+  for (const char* table : {"lineorder", "customer", "supplier", "part", "date"})
+    HF_RETURN_IF_ERROR(ssb::TextTable::open(arguments.tables + "/" + table + ".tbl"));
+  return {};
+}
+
 Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> nodes) {
   const bool loads = arguments.scale || !arguments.tables.empty();
   if (arguments.scale && !arguments.tables.empty())
@@ -165,6 +178,7 @@ Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> n
   if (!loads && arguments.region.empty())
     return Error{Errc::kInvalidOption,
                  "what shall be asked? --sf F, --data DIR, or --region SPEC of a loaded star"};
+  if (loads) HF_RETURN_IF_ERROR(check_source(arguments));
   RegionOptions options;
   options.access = loads ? RegionAccess::kOpenOrCreate : RegionAccess::kOpenReadOnly;
   if (!arguments.size.empty()) {

@@ -32,6 +32,7 @@
 #include "stream_bench_command.hpp"
 #include "stream_page.hpp"
 #include "stream_shell.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -251,15 +252,14 @@ void tell_done(const stream::QueryName& name, const stream::PipelineReport& repo
     note("{}: it had finished; there is nothing to do\n", query);
     return;
   }
-  note("{}: {} rows in, {} out, {} checkpoints{}{}\n", query, with_separators(report.rows_in),
-       with_separators(report.rows_out), report.checkpoints, report.taken_over ? ", compiled" : "",
+  note("{}: {} in, {} out, {}{}{}\n", query, counted(report.rows_in, "row"),
+       with_separators(report.rows_out), counted(report.checkpoints, "checkpoint"),
+       report.taken_over ? ", compiled" : "",
        report.finished ? "" : "; interrupted, run it again to go on");
-  if (report.late_rows != 0)
-    note("{}: {} late rows dropped\n", query, with_separators(report.late_rows));
+  if (report.late_rows != 0) note("{}: {} dropped\n", query, counted(report.late_rows, "late row"));
   if (report.rows_without_time != 0)
-    note("{}: {} rows without a time dropped\n", query, with_separators(report.rows_without_time));
-  if (report.malformed != 0)
-    note("{}: {} malformed rows\n", query, with_separators(report.malformed));
+    note("{}: {} without a time dropped\n", query, counted(report.rows_without_time, "row"));
+  if (report.malformed != 0) note("{}: {}\n", query, counted(report.malformed, "malformed row"));
   for (const auto& sample : report.malformed_samples)
     note("{}:   {}\n", query, sample);
 }
@@ -464,10 +464,10 @@ void add_workers(CLI::App& app, StreamArguments& arguments) {
       ->default_str("auto");
 }
 
-void add_output(CLI::App& app, StreamArguments& arguments) {
+void add_output(CLI::App& app, StreamArguments& arguments, const char* usual) {
   app.add_option("--format", arguments.format, "Of the rows of a plain SELECT: csv, table, json")
       ->check(CLI::IsMember({"csv", "table", "json"}))
-      ->default_str("csv");
+      ->default_str(usual);
 }
 
 void add_text(CLI::App& app, StreamArguments& arguments) {
@@ -475,11 +475,56 @@ void add_text(CLI::App& app, StreamArguments& arguments) {
   app.add_option("-e", arguments.text, "The statements themselves")->type_name("SQL");
 }
 
+// What runs no query for its result: explain, shell, savepoint.
+void add_looks(CLI::App& stream, const std::shared_ptr<StreamArguments>& arguments,
+               int& exit_code) {
+  auto& explain_app = *stream.add_subcommand(
+      "explain", "Show the plans of the statements' queries, and their sources");
+  add_text(explain_app, *arguments);
+  explain_app.footer(
+      "Examples:\n"
+      "  holdfast stream explain sums.sql\n"
+      "  holdfast stream explain -e \"SELECT 'hello' AS word\"");
+  explain_app.callback([arguments, &exit_code] { exit_code = explain(*arguments); });
+  auto& shell_app = *stream.add_subcommand("shell", "Type statements, watch their rows");
+  add_output(shell_app, *arguments, "table");
+  shell_app.footer(
+      "A statement ends with `;`. Ctrl-C ends a query, Ctrl-D the shell.\n"
+      "Examples:\n"
+      "  holdfast stream shell\n"
+      "  holdfast stream shell --format csv");
+  shell_app.callback([arguments, &exit_code] {
+    if (arguments->format.empty()) arguments->format = "table";
+    exit_code = shell(*arguments);
+  });
+  auto& savepoint_app = *stream.add_subcommand(
+      "savepoint", "Keep the last checkpoint of each query, for `run --from`");
+  add_text(savepoint_app, *arguments);
+  add_places(savepoint_app, *arguments);
+  savepoint_app.add_option("--to", arguments->target, "A directory for it")
+      ->required()
+      ->type_name("DIR");
+  savepoint_app.footer(
+      "The statements and the place are those of the run. With --checkpoint-dir the query may run "
+      "meanwhile; else take it between two runs.\n"
+      "Examples:\n"
+      "  holdfast stream savepoint sums.sql --checkpoint-dir ./checkpoints --to ./saved\n"
+      "  holdfast stream savepoint sums.sql --state kv --region ./state --to ./saved");
+  savepoint_app.callback([arguments, &exit_code] { exit_code = savepoint(*arguments); });
+}
+
 }  // namespace
 
 void add_stream_command(CLI::App& root, int& exit_code) {
   auto& stream = *root.add_subcommand("stream", kStreamHelp);
   stream.require_subcommand(1);
+  stream.footer(
+      "Examples:\n"
+      "  holdfast stream run sums.sql\n"
+      "  holdfast stream run sums.sql --state kv --region ./state\n"
+      "  holdfast stream explain sums.sql\n"
+      "  holdfast stream shell\n"
+      "What the SQL can be: docs/stream.md");
   const auto arguments = std::make_shared<StreamArguments>();
   auto& run_app = *stream.add_subcommand(
       "run", "Run the statements; run again with the same state, a query goes on where it was");
@@ -493,7 +538,7 @@ void add_stream_command(CLI::App& root, int& exit_code) {
       .add_option("--from", arguments->from,
                   "A savepoint that a query begins with, where it has no checkpoint yet")
       ->type_name("DIR");
-  add_output(run_app, *arguments);
+  add_output(run_app, *arguments, "csv");
   run_app
       .add_option("--ui", arguments->ui,
                   "A page with what the queries do, on 127.0.0.1, and /metrics for Prometheus; 0: "
@@ -508,26 +553,14 @@ void add_stream_command(CLI::App& root, int& exit_code) {
                    "Groups without a window: show them when the input has ended");
   run_app.footer(
       "Rows of a plain SELECT go to standard output, all messages to standard error.\n"
-      "What the SQL can be: docs/stream.md");
+      "What the SQL can be: docs/stream.md\n"
+      "Examples:\n"
+      "  holdfast stream run -e \"SELECT 'hello' AS word\"\n"
+      "  holdfast stream run sums.sql --checkpoint-dir ./checkpoints\n"
+      "  holdfast stream run sums.sql --state kv --region ./state --checkpoint 5s --ui 8080\n"
+      "  holdfast stream run sums.sql --from ./saved --state kv --region ./state");
   run_app.callback([arguments, &exit_code] { exit_code = run_script(*arguments); });
-  auto& explain_app = *stream.add_subcommand(
-      "explain", "Show the plans of the statements' queries, and their sources");
-  add_text(explain_app, *arguments);
-  explain_app.callback([arguments, &exit_code] { exit_code = explain(*arguments); });
-  auto& shell_app = *stream.add_subcommand("shell", "Type statements, watch their rows");
-  add_output(shell_app, *arguments);
-  shell_app.callback([arguments, &exit_code] {
-    if (arguments->format.empty()) arguments->format = "table";
-    exit_code = shell(*arguments);
-  });
-  auto& savepoint_app = *stream.add_subcommand(
-      "savepoint", "Keep the last checkpoint of each query, for `run --from`");
-  add_text(savepoint_app, *arguments);
-  add_places(savepoint_app, *arguments);
-  savepoint_app.add_option("--to", arguments->target, "A directory for it")
-      ->required()
-      ->type_name("DIR");
-  savepoint_app.callback([arguments, &exit_code] { exit_code = savepoint(*arguments); });
+  add_looks(stream, arguments, exit_code);
   add_stream_bench_command(stream, exit_code);
 }
 

@@ -140,7 +140,7 @@ void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) 
   app.footer("Suites:" + list +
              "\nExit code 3: a row is INVALID (a wrong answer, a number beyond this machine, a "
              "peer not built).\n"
-             "Example: holdfast " +
+             "Example:\n  holdfast " +
              bench.example + "\n");
   app.callback([arguments, &exit_code] { exit_code = run_suite(*arguments); });
 }

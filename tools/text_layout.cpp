@@ -26,6 +26,11 @@ bool is_command(std::string_view line) {
 void wrap_line(std::string& into, std::string_view line, unsigned columns) {
   const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
   const bool command = is_command(line.substr(indent));
+  if (const auto comment = line.find("  # "); command && comment != line.npos) {
+    wrap_line(into, std::string(indent, ' ') + std::string(line.substr(comment + 2)), columns);
+    into += '\n';
+    line = line.substr(0, line.find_last_not_of(' ', comment) + 1);
+  }
   std::size_t hang = indent + (command ? 4 : 0);
   if (const auto gap = line.find("  ", indent); !command && gap != line.npos) {
     const auto text = line.find_first_not_of(' ', gap);

@@ -12,7 +12,8 @@ std::string counted(std::uint64_t count, std::string_view one);
 
 // Breaks lines of more than `columns` characters at blanks.
 //   a name, two or more blanks, a text   the text goes on below its own beginning
-//   a command ("  holdfast …")           goes on behind a backslash, so that it can still be pasted
+//   a command ("  holdfast …")           goes on behind a backslash, so that it can still be pasted;
+//                                        its comment ("  # …") moves to a line above it
 //   other text                           goes on below its own beginning
 // A word that is longer than a line stays whole.
 std::string wrap(std::string_view text, unsigned columns);

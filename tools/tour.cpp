@@ -547,8 +547,8 @@ void add_tour_command(CLI::App& root, int& exit_code) {
   tour->footer(
       "Examples:\n"
       "  holdfast tour\n"
-      "  holdfast tour --kills 200 --no-compare     a soak test of process durability\n"
-      "  holdfast tour --dir /mnt/pmem              on an fsdax mount\n"
+      "  holdfast tour --kills 200 --no-compare   # a soak test of process durability\n"
+      "  holdfast tour --dir /mnt/pmem            # on an fsdax mount\n"
       "Exit code 0 only if everything held.");
   tour->final_callback([arguments, &exit_code] { exit_code = run_tour(*arguments); });
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -239,19 +240,24 @@ std::string table(const Comparison& comparison, const CompareOptions& options) {
                      : interval ? printed("%.3f [%.3f, %.3f]", ratio.median, ratio.low, ratio.high)
                                 : printed("%.3f", ratio.median),
                      ratio.too_few ? "" : printed("%.3f", ratio.p_value),
-                     std::string(name(row.verdict)) +
-                         (row.why.empty() ? "" : ": " + escape(row.why, kWhyShown))});
+                     std::string(name(row.verdict))});
   }
   std::vector<std::size_t> widths(lines.front().size());
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i)
       widths[i] = std::max(widths[i], display_width(line[i]));
   }
+  const auto wide = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
+  const bool narrow = options.columns != 0 && wide > options.columns;
   std::string text = common.empty() ? "" : "all with " + escape(common) + "\n\n";
-  for (const auto& line : lines) {
-    for (std::size_t i = 0; i + 1 < line.size(); ++i)
-      text += (i == 0 ? pad_right(line[i], widths[i]) : pad_left(line[i], widths[i])) + "  ";
-    text += line.back() + "\n";
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    const auto& line = lines[n];
+    text += narrow ? line[0] + "\n" : pad_right(line[0], widths[0]);
+    for (std::size_t i = 1; i + 1 < line.size(); ++i)
+      text += "  " + pad_left(line[i], widths[i]);
+    text += "  " + line.back();
+    const auto why = n == 0 ? std::string() : escape(comparison.rows[n - 1].why, kWhyShown);
+    text += (why.empty() ? "" : (narrow ? "\n    " : ": ") + why) + "\n";
   }
   const auto count = [&](Verdict verdict) { return comparison.count(verdict); };
   text += printed("\n%zu better, %zu worse, %zu the same, %zu unsure, %zu INVALID",

@@ -22,6 +22,7 @@ struct CompareOptions {
   // The field that is compared. Empty: bytes per second where both rows have it, else operations
   // per second. Of a field that ends in _ns, _s or _bytes, less is better.
   std::string field;
+  unsigned columns = 0;  // Of table(): a wider one takes several lines for a row; 0: any width.
   Status validate() const;
 };
 

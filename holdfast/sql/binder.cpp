@@ -257,7 +257,7 @@ class Binder {
 
   static Error misplaced_query(const syntax::Expression& e, const char* what) {
     return unsupported_at(e.at, std::string(what) + " with a sub-query here",
-                          "it can be a condition of WHERE, joined to others by AND");
+                          "over streams it can be a condition of WHERE, joined to others by AND");
   }
 
   // Never NULL: NULL is not distinct from NULL.

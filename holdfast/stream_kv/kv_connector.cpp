@@ -33,6 +33,7 @@ Result<SharedStore> open_shared(const std::string& path, RegionAccess access) {
   kv::StoreOptions options;
   options.access = access;
   options.order = true;
+  options.verify_reads = true;
   HF_ASSIGN_OR_RETURN(auto opened, kv::Store<>::open(path, options));
   auto store = std::make_shared<kv::Store<>>(std::move(opened));
   open[path] = store;

@@ -27,6 +27,7 @@ Result<std::shared_ptr<kv::Store<>>> KvStateStore::open_region(const std::string
   kv::StoreOptions options;
   options.access = access;
   options.order = true;
+  options.verify_reads = true;  // Of few and long records: what a restart reads is what was put.
   HF_ASSIGN_OR_RETURN(auto store, kv::Store<>::open(spec, options));
   return std::make_shared<kv::Store<>>(std::move(store));
 }

@@ -176,6 +176,25 @@ TEST(Compare, ParametersThatAllRowsShareAreSaidOnce) {
   EXPECT_NE(text.find("holdfast read, 2 threads  "), std::string::npos) << text;
 }
 
+TEST(Compare, ATableThatIsWiderThanTheTerminalTakesLinesForARow) {
+  auto before = row({100, 101, 102, 103}), after = row({50, 51, 52, 53});
+  after.warn("others ran there");
+  before.set("custom_operations", std::string(60, 'r')),
+      after.set("custom_operations", std::string(60, 'r'));
+  auto one = document({before, row({1, 2, 3, 4})}), other = document({after, row({1, 2, 3, 4})});
+  one.parameters.push_back("custom_operations"), other.parameters = one.parameters;
+  CompareOptions options;
+  options.columns = 90;
+  const auto text = table(compare(one, other, options), options);
+  std::istringstream lines(text);
+  bool of_its_own = false;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.starts_with("  ") ? line.size() : 0, 90u) << text;
+    of_its_own = of_its_own || line == "    after: others ran there";
+  }
+  EXPECT_TRUE(of_its_own) << text;
+}
+
 TEST(Compare, AChangeComesWithWhatItsRowsWarnOf) {
   auto before = row({100, 101, 102, 103}), after = row({50, 51, 52, 53});
   after.warn("others ran there");

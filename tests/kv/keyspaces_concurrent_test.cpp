@@ -130,11 +130,11 @@ TEST_P(KeyspacesConcurrent, SnapshotsOfSeveralBesideBatches) {
     return contents;
   };
   const int rounds = paged() ? 50 : 500;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
     const auto taken = store.snapshots(spaces).value();
     const Contents first = shows(taken[0]);
     for (const Snapshot& snapshot : {std::cref(taken[1]), std::cref(taken[2]), std::cref(taken[0])})
-      ASSERT_TRUE(shows(snapshot) == first) << "round " << round;
+      EXPECT_TRUE(shows(snapshot) == first) << "round " << round;
   }
   done = true;
   for (std::thread& writer : writers)

@@ -131,7 +131,7 @@ class Ssb(unittest.TestCase):
     def test_a_star_of_rows_is_what_it_is(self):
         star, index = self.dir / 'star', self.dir / 'index'
         self.ssb('load', '--sf', 0.01, '--layout', 'row', '--region', star)
-        self.assertIn('runs: all is well', self.ssb('verify', '--region', star).stderr)
+        self.assertIn('1 run: all is well', self.ssb('verify', '--region', star).stderr)
         document = json.loads(self.ssb('run', '--region', star, '--queries', 'q2.1', '--json').stdout)
         self.assertEqual((document['layout'], document['kernel']), ('row', 'Dash'))
         self.assertGreaterEqual(document['queries'][0]['bytes_touched'], 64 * document['fact_rows'])
@@ -165,7 +165,7 @@ class Ssb(unittest.TestCase):
                 self.ssb('load', '--tbl', tables, '--region', star)
             else:
                 done = self.ssb('append', '--tbl', tables / 'lineorder.tbl', '--region', star)
-                self.assertIn(f'{len(part):,} rows appended', done.stderr)
+                self.assertRegex(done.stderr, f'^{len(part):,} rows? appended')
         self.assertEqual(self.answers('--region', star), expected)
         self.assertIn('all is well', self.ssb('verify', '--region', star).stderr)
         self.assertIn('--layout row', self.ssb('export', '--region', star, '--tbl', self.dir / 'x', expect=1).stderr)
@@ -223,6 +223,7 @@ class Ssb(unittest.TestCase):
                 (['run', '--sf', '0.001', '--threads', '0'], 'threads'),
                 (['load', '--sf', '1'], '--region'),
                 (['load', '--region', 'dram'], '--sf F or --tbl DIR'),
+                (['load', '--sf', '0.001', '--region', 'dram'], 'ends with this command'),
                 (['generate', '--sf', '0', '--tbl', str(self.dir / 'x')], 'scale factor'),
                 (['append', '--tbl', 'x'], '--region'),
                 (['merge'], '--region'),
@@ -230,6 +231,10 @@ class Ssb(unittest.TestCase):
                 (['verify'], '--region')]:
             self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
         self.ssb('run', '--region', self.dir / 'absent', expect=1)
+        # Nothing is left where a region would have been.
+        for words, code in ((['load', '--sf', '0'], 2), (['load', '--tbl', self.dir / 'absent'], 1)):
+            self.ssb(*words, '--region', self.dir / 'unmade', expect=code)
+            self.assertFalse((self.dir / 'unmade').exists(), words)
         self.ssb('run', '--data', self.dir / 'absent', expect=1)
 
 

@@ -233,7 +233,7 @@ def check_blocks(directory, cache):
     path = directory / 'late.csv'
     path.write_text(''.join(f'2026-01-01 00:00:{second},a,1,1\n' for second in ['12'] * 32 + ['16'] * 32 + ['05'] + ['16'] * 31))
     text = table_of(path).replace(", w AS 100 / (n - 0)", '') + BLOCK_QUERIES[0].format(window=windows[0])
-    assert '1 late rows dropped' in check_same(cache, text).stderr
+    assert '1 late row dropped' in check_same(cache, text).stderr
     # A watermark that lies before the year 1.
     path = directory / 'early.csv'
     path.write_text(''.join(f"{'0001-01-01 00:00:01' if i == 77 else '0001-01-01 00:00:09'},a,1,{i}\n" for i in range(1, 200)))

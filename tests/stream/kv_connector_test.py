@@ -107,6 +107,14 @@ def check_errors(directory):
     kept = directory / 'kept'
     lenient = run('-e', kv_table(bad, more=f", 'malformed-records.path' = '{kept}'") + 'SELECT n FROM totals')
     assert lenient.stdout == 'n\n2\n' and 'many' in kept.read_text(), lenient.stdout
+    # A byte that the medium changed is an error, and no other value.
+    damaged = directory / 'damaged'
+    store(damaged, 'put', 'a', '{"name": "ada", "n": 17}')
+    segment = damaged / 'segment-000000'
+    assert segment.read_bytes().count(b'"n": 17') == 1
+    segment.write_bytes(segment.read_bytes().replace(b'"n": 17', b'"n": 97'))
+    read = run('-e', kv_table(damaged) + 'SELECT n FROM totals', code=1)
+    assert 'corrupt' in read.stderr and '97' not in read.stdout, (read.stdout, read.stderr)
 
 
 def check_a_key_that_is_too_long_is_in_no_checkpoint(directory):

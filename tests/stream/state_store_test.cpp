@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
@@ -242,6 +243,30 @@ TEST(SnapshotStore, AFileOfALaterFormatSaysSo) {
   EXPECT_EQ(opened.code(), Errc::kNewerFormat);
   EXPECT_NE(opened.error().detail.find("has format 2; this build knows format 1"),
             std::string::npos);
+}
+
+// A region that was closed is opened by its index: no record is read before it is asked for.
+TEST(KvState, DamageOfWhatIsReadIsAnErrorAndNoOtherState) {
+  Place place;
+  {
+    KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
+    store.open().value();
+    store.put(60, "key", "what the group is").value();
+    store.complete({1, "the plan of the query"}).value();
+  }
+  const auto path = place / "state/segment-000000";
+  const auto good = read_file(path).value();
+  for (const std::string_view part : {"the plan of the query", "what the group is"}) {
+    auto bad = good;
+    const auto at = bad.find(part);
+    ASSERT_NE(at, bad.npos);
+    bad[at + 2] ^= 4;
+    std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary) << bad;
+    KvStateStore store(KvStateStore::open_region(place / "state").value(), 1);
+    const auto opened = store.open();
+    const auto read = store.for_each_entry(60, [](auto, auto) { return Status(); });
+    EXPECT_EQ(opened ? read.code() : opened.code(), Errc::kCorrupt) << part;
+  }
 }
 
 // ---- Formats of state in kv ----

@@ -125,7 +125,7 @@ class Blocks(unittest.TestCase):
         cut[100] ^= 255  # In the header's body.
         self.assertIn('checksum', self.run_command('verify', self.region(cut), code=1).stdout)
         pages = self.region(image('whole.v3.hex')[0])
-        self.assertIn('nothing of Holdfast', self.run_command('dump', pages, code=1).stderr)
+        self.assertIn('it holds no log, but a page store at offset 0', self.run_command('dump', pages, code=1).stderr)
 
 
 unittest.main(argv=sys.argv[:1])

@@ -204,13 +204,26 @@ class Words(CommandLine):
             for line in self.run_command(*path.split()[1:], '--help').stdout.splitlines():
                 self.assertLessEqual(len(line), 80, f'{path}: {line}')
 
-    def test_each_command_has_examples_of_its_own(self):
-        root = self.run_command('--help').stdout
-        for name in ('mem', 'blocks', 'kv'):
-            text = self.run_command(name, '--help').stdout
-            self.assertIn(f'holdfast {name} ', text.split('Examples:')[1])
-            self.assertNotIn('holdfast tour', text)
-        self.assertIn('holdfast tour', root)
+    def test_each_verb_has_examples_of_its_own_that_can_be_pasted(self):
+        for path in self.verbs():
+            text = self.run_command(*path.split()[1:], '--help').stdout
+            self.assertRegex(text, '\nExamples?:\n', path)
+            examples = re.split('\nExamples?:\n', text)[1]
+            self.assertRegex(examples, path.replace('holdfast kv ', r'holdfast kv (\S+ )*'), path)
+            if path not in ('holdfast', 'holdfast tour'):
+                self.assertNotIn('holdfast tour', examples, path)
+            for command in re.sub(r' \\\n +', ' ', examples).split('\n'):
+                if re.match('  (holdfast|./run) ', command):
+                    self.assertNotRegex(command.split('  # ')[0].strip(), r'\S {5,}\S', f'{path}: a comment without #')
+
+    def test_what_a_message_repeats_is_text(self):
+        for name in (b'a\xffb', b'a\x1b[2Jb', b'a\x07b'):
+            done = subprocess.run([os.fsencode(str(HOLDFAST)), b'kv', name, b'get', b'x'], capture_output=True, cwd=self.place)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr.decode(), r'a\\x[0-9a-f]{2}.*b does not exist')
+            self.assertNotRegex(done.stderr, b'[\x00-\x09\x0b-\x1f]')
+
+    def test_an_option_of_a_region_is_described(self):
         for option in ('huge=', 'granularity=', 'nt_evicts='):
             self.assertIn(f'\n  {option}', self.run_command('mem', '--help').stdout)
 

@@ -170,7 +170,10 @@ class Backups(Command):
         self.refused('kv', 'restore', backups, again, '--backup', '7', code=1, says='no backup 7')
         self.holdfast('kv', self.path('other'), 'put', 'a', '1')
         self.refused('kv', self.path('other'), 'backup', backups, code=1, says='another store')
-        self.refused('kv', self.store, 'backup', self.path('no/such'), code=1, says='no/such')
+        self.refused('kv', self.store, 'backup', self.path('no/such'), code=1, says=('no/such', 'mkdir -p'))
+        for inside in (self.store, self.store + '/backups', self.store + '/../' + os.path.basename(self.store) + '/b'):
+            self.refused('kv', self.store, 'backup', inside, code=2, says='would go with it')
+        self.refused('kv', self.store, 'backup', '', code=2, says='DIR is empty')
         runs = pathlib.Path(backups, 'runs-00000001-000')
         whole = runs.read_bytes()
         runs.write_bytes(whole[:70] + bytes([whole[70] ^ 1]) + whole[71:])

@@ -16,9 +16,9 @@ class RunScriptTest(unittest.TestCase):
         self.place = pathlib.Path(place.name)
         shutil.copytree(ROOT / 'scripts', self.place / 'scripts')
 
-    def shell(self, script, path=None, code=0):
+    def shell(self, script, path=None, code=0, env={}):
         done = subprocess.run(['sh', '-c', script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                              text=True, cwd=self.place, timeout=60, env={**os.environ, **({'PATH': path} if path else {})})
+                              text=True, cwd=self.place, timeout=60, env={**os.environ, **({'PATH': path} if path else {}), **env})
         self.assertEqual(done.returncode, code, f'{script}\n{done.stdout}\n{done.stderr}')
         return done.stdout, done.stderr
 
@@ -72,6 +72,25 @@ class RunScriptTest(unittest.TestCase):
         self.check_with_a_stage_that_cannot_run()
         out, _ = self.shell('sh scripts/check.sh')
         self.assertIn('skipped: there is no such machine', out)
+
+    def test_help_builds_and_installs_nothing(self):
+        shutil.copy(ROOT / 'run', self.place / 'run')
+        for words, text in (('bench', './run bench kv'), ('bench help', './run bench kv'), ('bench --help', './run bench kv'),
+                            ('test --help', './run tour'), ('check -h', './run tour'), ('install --help', './run tour')):
+            out, said = self.shell('./run ' + words)
+            self.assertIn(text, out)
+            self.assertEqual(said, '')
+        self.assertFalse((self.place / 'build/release').exists())
+
+    def test_the_paths_of_an_installation_can_be_pasted(self):
+        for prefix in ('/opt/holdfast', "/opt/a b", "/opt/it's $HOME"):
+            out, said = self.shell('. scripts/common.sh; show_paths "$PREFIX" "$PREFIX/lib"', env={'PREFIX': prefix})
+            exports = '\n'.join(line for line in (out + said).splitlines() if line.startswith('export '))
+            shown, _ = self.shell(exports + '\nprintf "%s\\n" "$PATH" "$CMAKE_PREFIX_PATH" "$PKG_CONFIG_PATH" "$LD_LIBRARY_PATH"')
+            lines = shown.splitlines()
+            self.assertTrue(lines[0].startswith(prefix + '/bin:'), lines)
+            self.assertEqual(lines[1:], [prefix, prefix + '/lib/pkgconfig', prefix + '/lib'])
+            self.assertEqual('eval g++' in out + said, prefix != '/opt/holdfast')
 
     def test_the_tour_needs_no_package_of_a_peer(self):
         out, _ = self.shell('. scripts/common.sh; echo $BUILD_PACKAGES')

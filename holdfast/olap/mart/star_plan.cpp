@@ -191,13 +191,26 @@ class Planner {
     return std::nullopt;
   }
 
+  // `d` is joined by `a` already: what ON a = d.k AND b = d.k may mean.
+  Status second_key(const sql::Expression& e, const Link& link) const {
+    const auto& instance = instances_[link.instance];
+    const auto& keys = schema_.tables[plan_.table].columns;
+    const auto& table = schema_.tables[instance.table];
+    const auto first = escape(keys[*instance.joined_by].name);
+    const auto second = escape(keys[link.key_column].name);
+    const auto other = escape(instance.name) + "_" + second;
+    return unsupported_at(e.at,
+                          "a second key, " + second + ", of " + escape(instance.name) +
+                              ", which is joined by " + first + ",",
+                          "write JOIN " + escape(table.name) + " AS " + other + " ON " + second +
+                              " = " + other + "." + escape(table.columns[table.key].name) +
+                              "; or AND " + first + " = " + second + " where both lead to one row");
+  }
+
   Status take_key(std::size_t filter) {
     const auto link = key_of(*plan_.filters[filter]);
     auto& instance = instances_[link->instance];
-    if (instance.joined_by)
-      return unsupported_at(plan_.filters[filter]->at,
-                            "a second key that leads to " + escape(instance.name),
-                            "name the table twice in FROM, with two aliases");
+    if (instance.joined_by) return second_key(*plan_.filters[filter], *link);
     instance.joined_by = link->key_column;
     for (std::size_t i = 0; i < schema_.tables[instance.table].columns.size(); ++i)
       plan_.sources[instance.first + i].joined_by = link->key_column;

@@ -238,6 +238,10 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
             "line 1, column 8: GROUPING in a query to a star is not supported");
   EXPECT_EQ(error("SELECT SUM(a.price) FROM sales a JOIN sales b ON a.id = b.id"),
             "line 1, column 39: sales, the fact, twice in FROM is not supported");
+  EXPECT_EQ(error("SELECT COUNT(*) FROM sales JOIN days d ON sold = d.day AND shipped = d.day"),
+            "line 1, column 68: a second key, shipped, of d, which is joined by sold, is not "
+            "supported; write JOIN days AS d_shipped ON shipped = d_shipped.day; or AND sold = "
+            "shipped where both lead to one row");
   EXPECT_EQ(error("SELECT region FROM customers JOIN days ON ckey = year"),
             "line 1, column 35: days without a join by its key is not supported; dimensions are "
             "joined by keys of the fact, sales: name it in FROM, too");

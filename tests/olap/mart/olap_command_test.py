@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -70,11 +71,26 @@ class OlapCommand(unittest.TestCase):
             self.assertIn(element, text)
             self.assertNotIn('<b>', text)
             self.assertNotIn('http', text.replace('http-equiv', ''))
+        # Values whose distance no double can hold.
+        extremes = ("SELECT region, CASE WHEN region < 'B' THEN -1.7E308 ELSE 1.7E308 END AS x FROM customers "
+                    "GROUP BY region")
+        for kind in ('bars', 'lines'):
+            self.ask(extremes, '--chart', kind, '--out', str(page))
+            picture = page.read_text().split('<svg')[1].split('</svg>')[0]
+            self.assertNotIn('nan', picture)
+            self.assertNotIn('inf', picture)
+            for place in re.findall(r'[yM]="?([-0-9.e+]+)', picture):
+                self.assertLess(abs(float(place)), 1000)
         self.assertIn('at least one column of numbers', self.ask(
             'SELECT region FROM customers', '--chart', 'bars', '--out', str(page), code=2).stderr)
 
     def test_errors_say_where_and_what_to_do(self):
         self.load(10)
+        self.assertIn('ends with this command', self.run_olap('load', '--schema', f'{self.dir}/star.yaml', '--region', 'dram',
+                                                              code=2).stderr)
+        self.assertIn('over streams it can', self.ask('SELECT 1 FROM sales WHERE id IN (SELECT 1)', code=1).stderr)
+        self.assertIn('0 of numbers behind the first, and 1 row', self.ask('SELECT COUNT(*) FROM sales', '--chart', 'bars', '--out',
+                                                                          'x', code=2).stderr)
         self.assertIn('line 2, column 3: there is no table', self.ask('SELECT 1 FROM\n  salse', code=2).stderr)
         self.assertIn('no tables are loaded', self.run_empty())
         description = self.dir / 'star.yaml'
