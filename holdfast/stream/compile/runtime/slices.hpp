@@ -6,8 +6,8 @@
 // far as there is room: each checkpoint writes the groups that changed, with what they are now, and
 // a window that ends is read from memory. What memory has forgotten, or a run before this one has
 // written, is read from the store and merged. What leaves memory is written whole, in the order of
-// its keys: so a window may have more groups than memory has room for (sorted_runs.hpp). Where there
-// is no room before the time of the next checkpoint, one is asked for.
+// its keys: so a window may have more groups than memory has room for (sorted_runs.hpp). Where
+// there is no room before the time of the next checkpoint, one is asked for.
 //
 // A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp.
 #pragma once
