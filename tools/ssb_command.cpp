@@ -170,6 +170,9 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   run.add_option("--python", arguments->python,
                  "That has them (default: HOLDFAST_PEER_PYTHON, else python3)")
       ->type_name("PATH");
+  run.add_option("--format", arguments->format, "Of what --out gets: csv")
+      ->check(CLI::IsMember({"csv"}))
+      ->capture_default_str();
   run.add_option("--out", arguments->out, "A directory for q1_1.csv to q4_3.csv")->type_name("DIR");
   run.add_flag("--json", arguments->json, "The table as JSON");
   run.footer(

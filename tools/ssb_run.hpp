@@ -21,7 +21,7 @@ struct SsbArguments {
   std::uint64_t seed = 1;
   std::string region, size;
   unsigned threads = 1;
-  std::string queries = "all", kernel = "auto", out;
+  std::string queries = "all", kernel = "auto", format = "csv", out;
   std::string order = "loaded";
   std::string layout;  // "row", "column", or empty: as the star is, else column.
   std::string pin = "auto";
