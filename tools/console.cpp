@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::tools {
 
@@ -80,7 +81,8 @@ void complain(std::string_view command, std::string_view message,
 }
 
 bool ends_with_us(std::string_view spec) {
-  return spec == "dram" || spec.starts_with("dram?") || spec.starts_with("node:");
+  const auto parsed = RegionSpec::parse(spec);
+  return parsed && parsed->kind != RegionSpec::Kind::kPath;
 }
 
 void occupy_standard_streams() noexcept {

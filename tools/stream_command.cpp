@@ -354,6 +354,8 @@ class Flusher {
 };
 
 int run_script(const StreamArguments& arguments) {
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
   auto script = prepared(arguments);
   if (!script) return stream_failed(script.error());
   auto options = options_with_state(arguments, *script);
@@ -369,8 +371,11 @@ int run_script(const StreamArguments& arguments) {
   }
   if (arguments.watch) view = std::make_unique<TerminalView>(monitor);
   if (server || view) options->monitor = &monitor;
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
+  std::atomic<bool> told{false};  // Queries may run side by side.
+  options->report = [&told](const stream::QueryName& name, const stream::PipelineReport& report) {
+    told = true;
+    tell_done(name, report);
+  };
   Status status;
   {
     const Flusher flusher;
@@ -383,7 +388,9 @@ int run_script(const StreamArguments& arguments) {
     return kExitDone;
   }
   if (!status) return stream_failed(status.error());
-  return interrupted.load() ? kExitFailed : kExitDone;
+  if (!interrupted.load()) return kExitDone;
+  if (!told) note("interrupted before the first query; run it again\n");
+  return kExitFailed;
 }
 
 int shell(const StreamArguments& arguments) {

@@ -19,8 +19,8 @@ struct Limits {
   double memory_read_bytes_per_s = 0;  // One thread, sequential, four times the last-level cache.
   double memory_write_bytes_per_s = 0;
   double dependent_read_ns = 0;  // Each address known from the read before; 4 KiB pages.
-  double persist_line_ns =
-      0;  // Store + write back + fence of one line; 0 where persist does nothing.
+  // Store, write back and fence of one line; 0 where persist does nothing.
+  double persist_line_ns = 0;
   CoreWindow window;
   double seconds = 0;  // That this took.
   Fields fields() const;

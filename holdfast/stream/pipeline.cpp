@@ -151,8 +151,9 @@ Status Pipeline::read_all(std::chrono::milliseconds interval, const std::atomic<
   auto due = Clock::now() + interval;
   while (!stop.load(std::memory_order_relaxed)) {
     HF_RETURN_IF_ERROR(look_for_successor());
-    const bool asked = sink_->full() || (store_ != nullptr && store_->take_request());
-    if (asked || (store_ != nullptr && interval.count() > 0 && Clock::now() >= due)) {
+    const bool asked = store_ != nullptr && store_->take_request();
+    if (asked || sink_->full() ||
+        (store_ != nullptr && interval.count() > 0 && Clock::now() >= due)) {
       HF_RETURN_IF_ERROR(checkpoint(false));
       due = Clock::now() + interval;
     }

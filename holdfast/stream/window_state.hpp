@@ -73,9 +73,9 @@ class WindowState {
   SliceMap memory_;
   std::set<std::int64_t> stored_;  // Slices with entries in a store that keeps them.
   std::int64_t last_slice_ = 0;
-  GroupMap* last_ = nullptr;  // Of last_slice_: rows of one time come together.
-  std::uint64_t groups_ = 0,
-                look_at_ = 0;  // That are new since put_all(), and those of the next look.
+  GroupMap* last_ = nullptr;   // Of last_slice_: rows of one time come together.
+  std::uint64_t groups_ = 0;   // That are new since put_all();
+  std::uint64_t look_at_ = 0;  // as many at the next look.
 };
 
 }  // namespace holdfast::stream

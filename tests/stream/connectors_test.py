@@ -337,6 +337,10 @@ def check_a_look_up_without_an_end_can_be_interrupted(directory):
             + 'SELECT c.k FROM c JOIN l FOR SYSTEM_TIME AS OF c.p ON c.k = l.k')
     process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '-e', text], stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True)
+    # It catches signals, and has begun to read the table.
+    status = pathlib.Path(f'/proc/{process.pid}/status')
+    while not int(re.search(r'SigCgt:\s*(\w+)', status.read_text())[1], 16) & 1 << signal.SIGINT - 1:
+        time.sleep(0.02)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     try:

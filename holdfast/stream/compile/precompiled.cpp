@@ -1,13 +1,12 @@
 #include "precompiled.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include <holdfast/memory/lock.hpp>
 #include <holdfast/stream/compile/runtime_headers.hpp>
-#include <holdfast/stream/durable_file.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
@@ -21,15 +20,14 @@ std::string text_that_includes_all() {
   return text;
 }
 
-}  // namespace
+// None: another process has it.
+FileDescriptor locked_file(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const bool taken = file && memory_detail::lock_file(file.get(), true, path).code() == Errc::kBusy;
+  return taken ? FileDescriptor() : std::move(file);
+}
 
-Turn::Turn(const std::string& path)
-    : file_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
-  if (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) ::close(std::exchange(file_, -1));
-}
-Turn::~Turn() {
-  if (file_ >= 0) ::close(file_);
-}
+}  // namespace
 
 std::string Precompiled::find(const Cache& cache, const Compiler& compiler) {
   auto place = cache.headers_place(compiler.identity());
@@ -38,8 +36,8 @@ std::string Precompiled::find(const Cache& cache, const Compiler& compiler) {
 
 std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compiler& compiler) {
   auto place = cache.headers_place(compiler.identity());
-  Turn turn(place + ".lock");
-  if (!turn || ::access((place + kEnding).c_str(), R_OK) == 0) return nullptr;
+  auto lock = locked_file(place + ".lock");
+  if (!lock || ::access((place + kEnding).c_str(), R_OK) == 0) return nullptr;
   // Once: what clang has made is of the file as it was written then.
   if (::access(place.c_str(), R_OK) != 0) {
     const auto text = cache.own_file(".hpp");
@@ -51,7 +49,7 @@ std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compile
                                 said.path(), Priority::kLow);
   if (!process) return nullptr;
   return std::unique_ptr<Precompiled>(new Precompiled(
-      std::move(turn), std::move(place), std::move(made), std::move(said), *std::move(process)));
+      std::move(lock), std::move(place), std::move(made), std::move(said), *std::move(process)));
 }
 
 void Precompiled::remove(const std::string& found) { ::unlink((found + kEnding).c_str()); }

@@ -20,20 +20,9 @@
 #include <holdfast/stream/compile/cache.hpp>
 #include <holdfast/stream/compile/compiler.hpp>
 #include <holdfast/stream/compile/process.hpp>
+#include <holdfast/stream/durable_file.hpp>
 
 namespace holdfast::stream::compile {
-
-// Of one process at a time, until this goes.
-class Turn {
- public:
-  explicit Turn(const std::string& path);
-  Turn(Turn&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-  ~Turn();
-  explicit operator bool() const { return file_ >= 0; }
-
- private:
-  int file_ = -1;
-};
 
 class Precompiled {
  public:
@@ -48,14 +37,14 @@ class Precompiled {
   ~Precompiled();
 
  private:
-  Precompiled(Turn turn, std::string place, OwnFile made, OwnFile said, Process process)
-      : turn_(std::move(turn)),
+  Precompiled(FileDescriptor lock, std::string place, OwnFile made, OwnFile said, Process process)
+      : lock_(std::move(lock)),
         place_(std::move(place)),
         made_(std::move(made)),
         said_(std::move(said)),
         process_(std::move(process)) {}
 
-  Turn turn_;
+  FileDescriptor lock_;
   std::string place_;
   OwnFile made_, said_;
   Process process_;

@@ -162,7 +162,6 @@ class Slices {
         ours.touched = true;
       }
       merge_groups(ours, groups);
-      took(ours.entries().size());
     }
   }
 
@@ -347,8 +346,8 @@ class Slices {
   const std::int64_t offset_;
   std::uint64_t memory_bytes_ = 0;  // That slices may take beside a store that takes blocks.
   const bool tracks_;               // There is one.
-  std::uint64_t rows_ = 0,
-                look_at_ = kRowsBetweenLooks;  // Since the last look, and until the next.
+  std::uint64_t rows_ = 0;          // Since the last look,
+  std::uint64_t look_at_ = kRowsBetweenLooks;  // and until the next.
   std::int64_t watermark_ = kNoTime;
   Map slices_;
   std::set<std::int64_t> stored_;       // Slices with entries that only the store has.
