@@ -1,5 +1,5 @@
-"""symbols_test.py LIBHOLDFAST.SO: the library exports what holdfast.h declares and symbols.map lists, and nothing else;
-the test in C calls all of it; a name's version is HF_1."""
+"""symbols_test.py LIBHOLDFAST.SO [LIBHOLDFAST_JNI.SO]: the library exports what holdfast.h declares and symbols.map lists,
+and nothing else; the test in C calls all of it; a name's version is HF_1. Both have few thread-local bytes."""
 import pathlib
 import re
 import subprocess
@@ -27,4 +27,9 @@ needed = subprocess.run(['ldd', sys.argv[1]], check=True, capture_output=True, t
 foreign = [line.strip() for line in needed.splitlines()
            if not re.search(r'linux-vdso|libstdc\+\+|libm\.so|libgcc_s|libc\.so|ld-linux|lib[at]san|libubsan|librt|libpthread|libdl|libresolv', line)]
 assert not foreign, f'the library needs {foreign}'
+# glibc keeps 1,664 bytes per thread for libraries that are loaded at run time, and each class loader of a JVM loads a copy.
+for library in sys.argv[1:]:
+    segments = subprocess.run(['readelf', '-lW', library], check=True, capture_output=True, text=True).stdout
+    thread_local = sum(int(line.split()[5], 16) for line in segments.splitlines() if line.split()[:1] == ['TLS'])
+    assert 0 < thread_local <= 512, f'{library} has {thread_local} thread-local bytes'
 print(f'{len(declared)} functions')
