@@ -101,6 +101,45 @@ TEST(RuntimeTable, GroupsComeInTheOrderOfTheirKeysBytes) {
   check_order(booleans);
 }
 
+// More than are sorted by all bytes at once, and parts of each size.
+TEST(RuntimeTable, ManyGroupsComeInTheOrderOfTheirKeysBytes) {
+  constexpr std::size_t kMany = 300'000;
+  Random random(3);
+  for (const unsigned shift : {0, 8, 33, 46}) {
+    std::vector<Maybe<std::int64_t>> dense = {{0, false}, some<std::int64_t>(-1)}, skewed = dense;
+    for (std::size_t i = 0; i < kMany; ++i) {
+      dense.push_back(some(static_cast<std::int64_t>(random.below(kMany) << shift)));
+      const auto bits = random.below(40);
+      skewed.push_back(some(static_cast<std::int64_t>(random() >> (63 - bits) << shift)));
+    }
+    check_order(dense);
+    check_order(skewed);
+  }
+  std::vector<Maybe<double>> reals;
+  std::vector<Maybe<std::int32_t>> few;  // Few differ.
+  for (std::size_t i = 0; i < kMany; ++i) {
+    reals.push_back(some(static_cast<double>(i)));
+    few.push_back(some(static_cast<std::int32_t>(i % 30)));
+  }
+  check_order(reals);
+  check_order(few);
+}
+
+// Keys whose first nine bytes are alike are compared in whole.
+TEST(RuntimeTable, ManyGroupsThatBeginAlikeComeInOrder) {
+  Random random(4);
+  Table<KeyOf<std::int64_t, std::int64_t>, StateOf<Count>> table;
+  std::vector<std::string> wanted;
+  for (std::int64_t i = 0; i < 200'000; ++i) {
+    const KeyOf<std::int64_t, std::int64_t> key(some(i % 50'000),
+                                                some(static_cast<std::int64_t>(random())));
+    table.at(key, key.hash()).get<0>().add();
+    wanted.push_back(bytes_of(key));
+  }
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_EQ(keys_in_order(table), wanted);
+}
+
 TEST(RuntimeTable, BytesOfAnotherQueryAreRefused) {
   const std::string name = "name";
   const Key key(some(text_of(name)), some<std::int64_t>(5));

@@ -128,7 +128,7 @@ class WindowGroups {
       newest_ = nullptr;
       auto window = windows_.extract(windows_.begin());
       const auto [end, start] = window.key();
-      visit_in_order(window.mapped(), [&](const auto& entry) {
+      visit_in_order(window.mapped(), places_, [&](const auto& entry) {
         stored_.erase(entry.state.mark, key_of(window.key(), entry.key));
         const auto row = Definition::out(entry.key, entry.state.state, start, end, run_);
         if (!run_.failed) Definition::give(graph, Change::kInsert, row);
@@ -195,6 +195,7 @@ class WindowGroups {
   Groups* newest_ = nullptr;  // That of the last row.
   Bounds newest_bounds_;
   std::int64_t now_ = kNoTime;  // The watermark.
+  Places places_;
 };
 
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts

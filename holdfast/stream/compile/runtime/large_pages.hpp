@@ -53,14 +53,14 @@ struct LargePages {
 template <class T>
 using LargeVector = std::vector<T, LargePages<T>>;
 
-// Before a push_back() to one that is full. Memory that nobody has touched costs nothing, but what
-// moves is copied, to pages that the kernel clears first: so a large one moves seldom.
+// Before one becomes `size` long. Memory that nobody has touched costs nothing, but what moves is
+// copied, to pages that the kernel clears first: so a large one moves seldom.
 template <class T>
-void make_room(LargeVector<T>& vector) {
-  constexpr std::size_t kStep = 16;
-  if (vector.size() * sizeof(T) < kLargeBytes / 2) return;  // It knows itself.
+void make_room(LargeVector<T>& vector, std::size_t size) {
+  constexpr std::size_t kStep = 256;
+  if (size <= vector.capacity() || size * sizeof(T) < kLargeBytes) return;  // It knows itself.
   try {
-    vector.reserve(vector.size() * kStep);
+    vector.reserve(size * kStep);
   } catch (const std::bad_alloc&) {  // There is a limit on addresses; less may do.
   }
 }

@@ -62,8 +62,8 @@ class SliceTable : public Table<Key, State> {
 
   // Gives all groups as blocks, in the order of their keys.
   template <class Give>
-  bool put_run(std::string& block, const Give& give) const {
-    const bool taken = visit_in_order(*this, [&](const Entry& entry) {
+  bool put_run(std::string& block, Places& places, const Give& give) const {
+    const bool taken = visit_in_order(*this, places, [&](const Entry& entry) {
       append_entry(entry, block);
       return block.size() < kBlockBytes || give_block(block, give);
     });

@@ -230,7 +230,7 @@ class Slices {
 
   template <class Emit>
   void show(const Slice& groups, std::int64_t end, const Emit& emit) {
-    visit_in_order(groups, [&](const typename Slice::Entry& entry) {
+    visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
       emit(entry.key, entry.state, end);
       return !run_.failed;
     });
@@ -244,7 +244,7 @@ class Slices {
     const auto emit_one = [&](const Key& key, const State& state) { emit(key, state, end); };
     if (!runs.begin()) return;
     std::string key;
-    const bool shown = visit_in_order(groups, [&](const typename Slice::Entry& entry) {
+    const bool shown = visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
       key.clear();
       entry.key.append(key);
       State* also = nullptr;
@@ -297,7 +297,7 @@ class Slices {
       return run_.host.put_block(offset_ + slice, block, true, groups.generation);
     };
     block_.clear();
-    if (!groups.put_run(block_, put)) return false;
+    if (!groups.put_run(block_, places_, put)) return false;
     if (had_blocks) run_.host.drop_older(offset_ + slice, groups.generation);
     return true;
   }
@@ -355,6 +355,7 @@ class Slices {
   Slice* current_ = nullptr;            // The slice of the last row, and where it begins.
   std::int64_t current_begin_ = 0;
   Slice spare_, merged_, newest_;
+  Places places_;
   std::string block_;
 };
 

@@ -189,7 +189,7 @@ class Table {
     [[no_unique_address]] State state;
   };
 
-  Table() { rebuild(kLeast); }
+  Table() : index_(kLeast) {}
 
   // Of entries and index.
   std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.size() * 4; }
@@ -249,26 +249,38 @@ class Table {
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
     if (entries_.size() == entries_.capacity()) [[unlikely]]
-      make_room(entries_);
+      make_room(entries_, 2 * entries_.size());
     entries_.push_back(Entry{key, State()});
     entries_.back().key.keep_texts(texts_);
     index_[place] = static_cast<std::uint32_t>(entries_.size());
     return entries_.back().state;
   }
-  void rebuild(std::size_t size) {
+  // What it wants of the new index is asked for ahead.
+  [[gnu::noinline]] void rebuild(std::size_t size) {
+    constexpr std::size_t kAhead = 16;
+    std::uint64_t hashes[kAhead];
+    index_.clear();  // It need not be copied.
+    make_room(index_, size);
     index_.assign(size, 0);
     shift_ = 64 - __builtin_ctzll(size);
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      std::size_t place = entries_[i].key.hash() >> shift_;
-      while (index_[place] != 0)
-        place = (place + 1) & (size - 1);
-      index_[place] = static_cast<std::uint32_t>(i + 1);
+    for (std::size_t begin = 0; begin < entries_.size(); begin += kAhead) {
+      const auto count = std::min(kAhead, entries_.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) {
+        hashes[i] = entries_[begin + i].key.hash();
+        __builtin_prefetch(&index_[hashes[i] >> shift_], 1);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        std::size_t place = hashes[i] >> shift_;
+        while (index_[place] != 0)
+          place = (place + 1) & (size - 1);
+        index_[place] = static_cast<std::uint32_t>(begin + i + 1);
+      }
     }
   }
 
   LargeVector<Entry> entries_;
   LargeVector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
-  int shift_ = 0;
+  int shift_ = 64 - __builtin_ctzll(kLeast);
   TextArena texts_;
 };
 

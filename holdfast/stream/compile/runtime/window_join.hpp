@@ -187,7 +187,7 @@ class WindowJoin : JoinRules<Definition> {
       else
         append_key_part(key, bytes);
     };
-    if (visit_in_order(window.keys(), shows, append, join)) show_nulls(graph, window);
+    if (visit_in_order(window.keys(), shows, append, places_, join)) show_nulls(graph, window);
   }
   // NULL has no partner.
   template <class Graph>
@@ -316,6 +316,7 @@ class WindowJoin : JoinRules<Definition> {
   std::int64_t next_number_ = 0;
   std::int64_t now_ = kNoTime;  // The watermark.
   std::vector<bool> matched_;   // Right rows of one key.
+  Places places_;
 };
 
 }  // namespace holdfast::query
