@@ -134,7 +134,7 @@ void add_source(CLI::App& app, SsbArguments& arguments, const std::string& table
                  "star that is there: its own)")
       ->check(CLI::IsMember({"column", "row"}));
   app.add_option("--size", arguments.size,
-                 "Of a new region, which then does not grow; a multiple of 2M")
+                 "Of a new region, which this load does not let grow; a multiple of 2M")
       ->type_name("SIZE");
 }
 

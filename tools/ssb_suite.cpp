@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/statistics.hpp>
 #include <holdfast/memory/topology.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
@@ -305,10 +305,7 @@ class Suite {
   }
 
   static Status write(const std::string& path, const std::string& text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) return Error{Errc::kIo, path + ": it could not be written"};
+    HF_RETURN_IF_ERROR(bench::write_file(text, path));
     note("{}\n", path);
     return {};
   }

@@ -218,7 +218,11 @@ class Ssb(unittest.TestCase):
                 (['run'], 'what shall be asked'),
                 (['run', '--sf', '1', '--data', 'x'], 'exclude each other'),
                 (['run', '--sf', '-1'], 'scale factor'),
-                (['load', '--sf', '0', '--region', 'star'], 'scale factor 0.000000: allowed are'),
+                (['run', '--sf', '1e-9'], 'scale factor 1e-09: allowed are'),
+                (['run', '--region', 'star', '--order', 'date'], '--order date: rows get their order when they are loaded'),
+                (['run', '--region', 'star', '--seed', '9'], '--seed 9 is of the generator: it goes with --sf'),
+                (['run', '--data', 'x', '--seed', '9'], '--seed 9 is of the generator: it goes with --sf'),
+                (['load', '--sf', '0', '--region', 'star'], 'scale factor 0: allowed are'),
                 (['run', '--sf', '0.001', '--queries', 'q9.9'], "query 'q9.9'"),
                 (['run', '--sf', '0.001', '--threads', '0'], 'threads'),
                 (['load', '--sf', '1'], '--region'),
@@ -231,6 +235,11 @@ class Ssb(unittest.TestCase):
                 (['verify'], '--region')]:
             self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
         self.ssb('run', '--region', self.dir / 'absent', expect=1)
+        # Before anything is loaded and measured.
+        (self.dir / 'file').write_text('')
+        done = self.ssb('run', '--sf', '0.001', '--out', self.dir / 'file' / 'x', expect=1)
+        self.assertNotIn('loaded', done.stderr)
+        self.assertIn('Not a directory', done.stderr)
         # Nothing is left where a region would have been.
         for words, code in ((['load', '--sf', '0'], 2), (['load', '--tbl', self.dir / 'absent'], 1)):
             self.ssb(*words, '--region', self.dir / 'unmade', expect=code)
