@@ -245,6 +245,36 @@ class OlapCommand(unittest.TestCase):
         if subprocess.run([PYTHON, '-c', 'import pyarrow'], capture_output=True).returncode != 0:
             self.skipTest('no pyarrow')
 
+    def test_times_of_parquet_are_cut_to_milliseconds(self):
+        self.has_pyarrow()
+        times = ['2026-01-01 01:02:03.456789', '1969-12-31 23:59:59.999999', '0001-01-01 00:00:00.0009']
+        subprocess.run([PYTHON, '-c', 'import pyarrow as a, pyarrow.parquet as p, sys\n'
+                        'times = [*map(str, sys.argv[2:]), None]\n'
+                        'us = a.array(times).cast(a.timestamp("us"))\n'
+                        'ns = a.array([times[0], times[1], None, None]).cast(a.timestamp("ns"))\n'
+                        'p.write_table(a.table({"us": us, "ns": ns}), sys.argv[1])',
+                        str(self.dir / 't.parquet'), *times], check=True)
+        (self.dir / 'one.yaml').write_text(
+            'fact: {name: f, file: t.parquet, columns: {us: TIMESTAMP(3), ns: TIMESTAMP(3)}}')
+        self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', self.region, '--python', PYTHON)
+        cut = [time[:23] for time in times]
+        self.assertEqual(self.rows('SELECT * FROM f'),
+                         [[cut[0], cut[0]], [cut[1], cut[1]], [cut[2], ''], ['', '']])
+
+    # Once in some thirty times pyarrow's threads end Python with SIGABRT when all is written.
+    def test_parquet_is_there_though_its_process_ends_badly_behind_its_work(self):
+        self.has_pyarrow()
+        self.load(300)
+        python = self.dir / 'python'
+        python.write_text(f'#!{PYTHON}\nimport atexit, os, sys\natexit.register(os.abort)\n'
+                          'code = sys.argv[2]\nsys.argv = sys.argv[1:2] + sys.argv[3:]\nexec(code)\n')
+        python.chmod(0o755)
+        out = str(self.dir / 'days.parquet')
+        self.ask('SELECT * FROM days', '--format', 'parquet', '--out', out, '--python', str(python))
+        (self.dir / 'one.yaml').write_text('fact: {name: days, file: days.parquet, columns: {day: DATE}}')
+        self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', f'{self.dir}/one', '--python', str(python))
+        self.assertIn('28', self.run_olap('query', 'SELECT COUNT(*) FROM days', '--region', f'{self.dir}/one').stdout)
+
     def test_one_column_of_parquet_keeps_its_nulls(self):
         self.has_pyarrow()
         self.load(300)
