@@ -32,20 +32,6 @@ constexpr std::string_view kStyle =
     "overflow-wrap:break-word;border-bottom:1px solid #d0d7de;text-align:left}.n{text-align:right;"
     "white-space:nowrap;font-variant-numeric:tabular-nums}";
 
-std::string markup_free(std::string_view text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += letter;
-    }
-  }
-  return safe;
-}
-
 // On an axis: the distance of two doubles may be beyond the range of a double.
 using Number = long double;
 

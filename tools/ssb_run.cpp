@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/output.hpp>
 #include <holdfast/bench/statistics.hpp>
 #include <holdfast/olap/bandwidth.hpp>
@@ -73,14 +74,16 @@ struct Run {
   unsigned threads;
   std::string_view layout, kernel;
   double bandwidth;  // Bytes per second.
+  bool cached;       // Of the CPU's caches, not of the memory.
   std::vector<Timing> timings;
 };
 
 void print_table(const Run& run) {
-  standard_output().write(fit_terminal(
-      fmt::format("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n",
-                  run.source, with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
-                  run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9)));
+  standard_output().write(fit_terminal(fmt::format(
+      "{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s{}\n\n", run.source,
+      with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
+      run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9,
+      run.cached ? " (caches: the rows take less than four times the last level)" : "")));
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>8} {:>11}\n", "query", "median ms", "ns/row",
       "rows passed", "groups", "touched MB", "read MB", "of reading");
   double sum = 0, logs = 0;
@@ -116,6 +119,7 @@ nlohmann::ordered_json to_json(const Run& run) {
   document["layout"] = run.layout;
   document["kernel"] = run.kernel;
   document["reading_bytes_per_second"] = run.bandwidth;
+  document["reading_from_caches"] = run.cached;
   for (const auto& timing : run.timings) {
     const auto median = timing.median();
     document["queries"].push_back(
@@ -232,6 +236,7 @@ Status run_queries(const SsbArguments& arguments) {
           engine.layout(),
           engine.kernel(),
           0,
+          store.catalogue().block_bytes() < 4 * bench::last_level_cache_bytes(),
           {}};
   // The first answer checks the checksums of what it reads, and is not timed.
   for (const StarQuery* query : chosen) {

@@ -90,6 +90,21 @@ class Ssb(unittest.TestCase):
         self.assertIn('Figure 14b', (study / 'suite.html').read_text())
         self.ssb('suite', '--sf', 0.02, '--out', study, '--repeat', 0, expect=2)
 
+    def test_a_study_shows_names_as_text_and_commands_that_run(self):
+        study = self.dir / 'study'
+        done = self.ssb('suite', '--sf', 0.002, '--out', study, '--repeat', 1, '--region', self.dir / '<i>&x')
+        page = (study / 'suite.html').read_text()
+        self.assertIn('&lt;i&gt;&amp;x', page)
+        self.assertNotIn('<i>', page)
+        self.assertIn('1 round in turn', done.stdout)
+        command = next(line for line in done.stdout.splitlines() if line.startswith('holdfast bench run'))
+        listed = subprocess.run([HOLDFAST, *command.split()[1:], '--list'], capture_output=True, text=True, check=False,
+                                cwd=pathlib.Path(__file__).parents[2])
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        for price in ('nan', 'inf', '0', '-1'):
+            self.assertIn(f'--dram-price {price}: a number above 0', self.ssb(
+                'suite', '--sf', 0.002, '--out', study, '--dram-price', price, expect=2).stderr)
+
     # What the command prints as published is what data/published/numbers.csv says.
     def check_published(self, text):
         with open(pathlib.Path(__file__).parents[2] / 'data/published/numbers.csv') as file:
@@ -109,6 +124,8 @@ class Ssb(unittest.TestCase):
             self.assertIn(words.format(**numbers), ' '.join(text.split()))
 
     def test_json_has_every_query_that_was_asked_for(self):
+        done = self.ssb('run', '--sf', 0.001, '--queries', 'q1.1', '--repeat', 1)
+        self.assertIn('GB/s (caches: ', done.stdout)  # No bandwidth of the memory.
         done = self.ssb('run', '--sf', 0.01, '--queries', 'q1.1,q3.1', '--repeat', 3, '--json')
         document = json.loads(done.stdout)
         self.assertEqual([query['name'] for query in document['queries']], ['q1.1', 'q3.1'])
