@@ -54,7 +54,8 @@ int compare(CompareArguments& arguments) {
   }
   int exit_code = kExitDone;
   const auto before = read_result(kCompareName, arguments.before, exit_code);
-  if (before && alone) {
+  if (!before) return exit_code;
+  if (alone) {
     const auto twice = bench::split_again(*before);
     if (!twice) {
       complain(kCompareName, arguments.before + ": " + twice.error().detail);
@@ -63,7 +64,7 @@ int compare(CompareArguments& arguments) {
     return print(bench::compare(twice->first, twice->second, arguments.options), arguments);
   }
   const auto after = read_result(kCompareName, arguments.after, exit_code);
-  if (!before || !after) return exit_code;
+  if (!after) return exit_code;
   const auto comparison = bench::compare(*before, *after, arguments.options);
   if (comparison.rows.empty()) {
     const auto example = [](const char* whose, const auto& identities) {

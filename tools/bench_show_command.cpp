@@ -1,10 +1,13 @@
 #include "bench_show_command.hpp"
 
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <holdfast/bench/memory/memory_table.hpp>
@@ -29,6 +32,10 @@ int show(const ShowArguments& arguments) {
     int exit_code = kExitDone;
     const auto document = read_result("holdfast bench show", path, exit_code);
     if (!document) return exit_code;
+    if (const auto known = check_against(*document, table.subject); !known) {
+      complain("holdfast bench show", known.error().detail);
+      return kExitBadRequest;
+    }
     std::string machine;
     for (const auto* name : {"cpu_model", "kernel", "compiler", "utc_time"}) {
       const auto text = document->environment.text(name);
@@ -59,6 +66,16 @@ Result<bench::Document> read_result(std::string_view command, const std::string&
     exit_code = kExitBadRequest;
   }
   return document;
+}
+
+Status check_against(const bench::Document& document, const std::string& subject) {
+  std::set<std::string> subjects;
+  for (const auto& row : document.rows)
+    subjects.insert(row.subject());
+  if (subject.empty() || subjects.contains(subject)) return {};
+  return Error{Errc::kInvalidOption,
+               fmt::format("--against {}: no row has this subject; there are {}", subject,
+                           fmt::join(subjects, ", "))};
 }
 
 void add_bench_show_command(CLI::App& bench, int& exit_code) {

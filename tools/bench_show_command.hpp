@@ -20,4 +20,8 @@ void add_bench_show_command(CLI::App& bench, int& exit_code);
 Result<bench::Document> read_result(std::string_view command, const std::string& path,
                                     int& exit_code);
 
+// Whether a column for --against SUBJECT would have numbers. Errors: kInvalidOption, with the
+// subjects that there are.
+Status check_against(const bench::Document& document, const std::string& subject);
+
 }  // namespace holdfast::tools

@@ -160,6 +160,12 @@ int run_and_report(KvBenchArguments& arguments) {
   if (arguments.quick) options.latency = options.startup = options.longest = false;
   options.progress = !arguments.quiet;
   options.region = with_absolute_path(options.region);
+  const auto& against = arguments.against;
+  if (!against.empty() &&
+      std::find(options.stores.begin(), options.stores.end(), against) == options.stores.end()) {
+    complain(kKvBenchName, "--against " + against + ": --stores does not name it");
+    return kExitBadRequest;
+  }
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
     complain(kKvBenchName, "--json " + status.error().detail);

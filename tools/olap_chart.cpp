@@ -23,25 +23,14 @@ constexpr std::array<std::string_view, 7> kColours = {"#0072b2", "#e69f00", "#00
                                                       "#d55e00", "#56b4e9", "#666666"};
 constexpr std::string_view kStyle =
     "body{font:15px/1.4 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;"
-    "color:#1b1f24;background:#fff}h1{font-size:1.2rem;font-weight:600;white-space:pre-wrap}"
-    "svg{width:100%;height:auto}svg text{font-size:12px;fill:#57606a}"
-    "table{border-collapse:collapse;margin-top:1rem}td,th{padding:.15rem .7rem;"
-    "border-bottom:1px solid #d0d7de;text-align:left}.n{text-align:right;"
-    "font-variant-numeric:tabular-nums}";
-
-std::string markup_free(std::string_view text) {
-  std::string safe;
-  for (const char letter : text) {
-    switch (letter) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += letter;
-    }
-  }
-  return safe;
-}
+    "color:#1b1f24;background:#fff}h1{font-size:1.2rem;font-weight:600;white-space:pre-wrap;"
+    "overflow-wrap:anywhere}"
+    // On a phone the picture and the table move within the page; the page is no wider.
+    "div{overflow-x:auto}svg{width:100%;min-width:40rem;height:auto}"
+    "svg text{font-size:12px;fill:#57606a}"
+    "table{border-collapse:collapse;margin-top:1rem}td,th{padding:.15rem .7rem;max-width:24rem;"
+    "overflow-wrap:break-word;border-bottom:1px solid #d0d7de;text-align:left}.n{text-align:right;"
+    "white-space:nowrap;font-variant-numeric:tabular-nums}";
 
 // On an axis: the distance of two doubles may be beyond the range of a double.
 using Number = long double;
@@ -141,7 +130,7 @@ class Chart {
     }
   }
 
-  // A NULL is a gap.
+  // A NULL is a gap. A number between two of them is a point: a line of no length, with round ends.
   void lines(std::size_t series) {
     const auto column = series_[series];
     std::string path;
@@ -149,12 +138,14 @@ class Chart {
     for (std::size_t i = 0; i < answer_.rows.size(); ++i) {
       const auto number = number_of(answer_.rows[i][column], answer_.types[column]);
       if (number)
-        path += fmt::format("{}{:.2f} {:.2f}", pen_down ? "L" : "M",
-                            x(static_cast<double>(i) + 0.5), y(*number));
+        path += fmt::format("{}{:.2f} {:.2f}{}", pen_down ? "L" : "M",
+                            x(static_cast<double>(i) + 0.5), y(*number), pen_down ? "" : "h0");
       pen_down = number.has_value();
     }
-    text_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n", path,
-                         colour(series));
+    text_ += fmt::format(
+        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" "
+        "stroke-linecap=\"round\"/>\n",
+        path, colour(series));
   }
 
   const StarAnswer& answer_;
@@ -201,8 +192,8 @@ Result<std::string> chart_page(const StarAnswer& answer, ChartKind kind, const s
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta "
       "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<title>{0}</title>\n<style>{1}</style>\n<h1>{0}</h1>\n<p>{2}</p>\n{3}{4}"
-      "</html>\n",
+      "'unsafe-inline'\">\n<title>{0}</title>\n<style>{1}</style>\n<h1>{0}</h1>\n<p>{2}</p>\n<div>"
+      "{3}</div>\n<div>{4}</div></html>\n",
       markup_free(title), kStyle, legend, Chart(answer, kind, series).svg(), html_table(answer));
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/peers.hpp>
 #include <holdfast/olap/mart/load.hpp>
 #include <holdfast/olap/mart/star_answer.hpp>
@@ -169,8 +169,13 @@ Status append(const OlapArguments& arguments) {
   }
   const auto small = small_blocks(mart.store->version()->catalogue());
   if (small < kMergeFrom) return {};
-  HF_RETURN_IF_ERROR(merge(*mart.store));
-  note("{} blocks of appends merged\n", small);
+  // The rows are there whatever becomes of it: who reads of a failure would append them again.
+  if (const auto merged = merge(*mart.store); !merged)
+    complain("holdfast olap",
+             fmt::format("the rows are there, but {} blocks of appends are not merged: {}", small,
+                         plain(merged.error())));
+  else
+    note("{} blocks of appends merged\n", small);
   return {};
 }
 
@@ -214,15 +219,9 @@ Status show_schema(const OlapArguments& arguments) {
   return {};
 }
 
-Status write_file(const std::string& path, const std::string& text) {
-  if (path.empty()) {
-    standard_output().write(text);
-    return {};
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return Error{Errc::kIo, path + ": it could not be written"};
+Status write_answer(const std::string& path, const std::string& text) {
+  if (!path.empty()) return bench::write_file(text, path);
+  standard_output().write(text);
   return {};
 }
 
@@ -235,6 +234,8 @@ Status query(const OlapArguments& arguments) {
     return Error{Errc::kInvalidOption, "--format parquet wants --out FILE"};
   if (!arguments.chart.empty() && arguments.out.empty())
     return Error{Errc::kInvalidOption, "--chart wants --out FILE.html"};
+  const auto writable = arguments.out.empty() ? Status() : bench::check_writable(arguments.out);
+  if (!writable) return Error{writable.code(), "--out " + writable.error().detail};
   HF_ASSIGN_OR_RETURN(const auto mart, open_mart(arguments, RegionAccess::kOpenReadOnly));
   HF_ASSIGN_OR_RETURN(const auto version, loaded(mart, arguments));
   sql::set_pattern_loader([] { return bench::load_peer("re2"); });
@@ -257,14 +258,14 @@ Status query(const OlapArguments& arguments) {
         const auto page,
         chart_page(found, arguments.chart == "bars" ? ChartKind::kBars : ChartKind::kLines,
                    arguments.text));
-    return write_file(arguments.out, page);
+    return write_answer(arguments.out, page);
   }
   if (arguments.format == "parquet")
     return write_parquet(found, peer_python(arguments.python), arguments.out);
   if (arguments.format == "csv")
-    return write_file(arguments.out, csv_of(found, QuoteTexts::kAsNeeded, true));
-  if (arguments.format == "json") return write_file(arguments.out, json_of(found, median));
-  return write_file(arguments.out, table_of(found));
+    return write_answer(arguments.out, csv_of(found, QuoteTexts::kAsNeeded, true));
+  if (arguments.format == "json") return write_answer(arguments.out, json_of(found, median));
+  return write_answer(arguments.out, table_of(found));
 }
 
 CLI::App& add_verb(CLI::App& olap, const char* name, const char* text,
@@ -348,7 +349,7 @@ void add_olap_command(CLI::App& root, int& exit_code) {
   load.add_option("--data", arguments->data, "Where the files are (default: as it says)")
       ->type_name("DIR");
   load.add_option("--size", arguments->size,
-                  "Of a new region, which then does not grow; a multiple of 2M")
+                  "Of a new region, which this load does not let grow; a multiple of 2M")
       ->type_name("SIZE");
   add_python(load, *arguments);
   load.footer(

@@ -21,6 +21,7 @@ def fail(code, text):
 
 try:
     import pyarrow
+    import pyarrow.compute
     import pyarrow.csv
     import pyarrow.parquet
 except ImportError as error:
@@ -33,7 +34,15 @@ def read(path):
     options = pyarrow.csv.WriteOptions(include_header=True, quoting_style='all_valid')
     with pyarrow.csv.CSVWriter(sys.stdout.buffer, schema, write_options=options) as writer:
         for batch in file.iter_batches(batch_size=65536):
-            writer.write_table(pyarrow.Table.from_batches([batch]).cast(schema))
+            columns = [cut(column) for column in batch.columns]
+            writer.write_table(pyarrow.table(columns, names=schema.names).cast(schema))
+
+
+def cut(column):
+    """A time to its millisecond, as the one before it, also before 1970."""
+    if pyarrow.types.is_timestamp(column.type) and column.type.unit in ('us', 'ns'):
+        return pyarrow.compute.floor_temporal(column, unit='millisecond')
+    return column
 
 
 def plain(kind):
@@ -85,3 +94,5 @@ except BrokenPipeError:
     os._exit(4)  # At once: what is left has no place to go to.
 except Exception as error:  # Whatever pyarrow throws: the command says it.
     fail(1, error)
+sys.stdout.flush()
+os._exit(0)  # All is written. Threads of pyarrow that read ahead can end Python badly behind its work.

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include <holdfast/bench/memory/yaml_tree.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/sql/expression_parser.hpp>
 #include <holdfast/sql/lexer.hpp>
 
@@ -35,10 +34,9 @@ class SchemaReader {
   explicit SchemaReader(std::string path) : path_(std::move(path)) {}
 
   Result<OlapSchema> run() {
-    std::ifstream file(path_, std::ios::binary);
-    if (!file) return Error{Errc::kNotFound, "--schema " + path_ + ": it cannot be read"};
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const auto root = bench::memory::parse_yaml(text, path_, wrong_);
+    const auto text = bench::read_file(path_, bench::memory::kYamlBytesMax);
+    if (!text) return Error{text.code(), "--schema " + text.error().detail};
+    const auto root = bench::memory::parse_yaml(*text, path_, wrong_);
     if (wrong_.empty()) read(*root);
     if (!wrong_.empty()) return Error{Errc::kInvalidOption, wrong_.text()};
     HF_RETURN_IF_ERROR(out_.csv.validate());
@@ -184,13 +182,15 @@ class SchemaReader {
 
   void read_csv(const YamlNode& node) {
     only(node, {"delimiter", "header", "trailing_delimiter", "null_text"});
-    const auto delimiter = text(node, "delimiter", false);
-    if (delimiter == "\\t")
-      out_.csv.delimiter = '\t';
-    else if (delimiter.size() == 1)
-      out_.csv.delimiter = delimiter[0];
-    else if (!delimiter.empty())
-      add(node.find("delimiter")->value->position, "delimiter: one character is wanted, or \\t");
+    if (const auto* entry = node.find("delimiter"); entry != nullptr) {
+      const auto& delimiter = entry->value->text;
+      if (delimiter == "\\t")
+        out_.csv.delimiter = '\t';
+      else if (delimiter.size() == 1)
+        out_.csv.delimiter = delimiter[0];
+      else
+        add(entry->value->position, "delimiter: one character is wanted, or \\t");
+    }
     out_.csv.header = truth(node, "header", true);
     out_.csv.trailing_delimiter = truth(node, "trailing_delimiter", false);
     out_.csv.null = text(node, "null_text", false);

@@ -134,7 +134,7 @@ void add_source(CLI::App& app, SsbArguments& arguments, const std::string& table
                  "star that is there: its own)")
       ->check(CLI::IsMember({"column", "row"}));
   app.add_option("--size", arguments.size,
-                 "Of a new region, which then does not grow; a multiple of 2M")
+                 "Of a new region, which this load does not let grow; a multiple of 2M")
       ->type_name("SIZE");
 }
 
@@ -207,14 +207,10 @@ void add_suite(CLI::App& ssb, int& exit_code) {
   suite.add_option("--repeat", arguments->repeat, "Timed rounds")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  suite
-      .add_option("--dram-price", arguments->dram_usd_per_gb,
-                  "USD per GB of DRAM (default: the paper's)")
-      ->check(CLI::PositiveNumber);
-  suite
-      .add_option("--region-price", arguments->region_usd_per_gb,
-                  "USD per GB of the other medium (default: the paper's of persistent memory)")
-      ->check(CLI::PositiveNumber);
+  suite.add_option("--dram-price", arguments->dram_usd_per_gb,
+                   "USD per GB of DRAM (default: the paper's)");
+  suite.add_option("--region-price", arguments->region_usd_per_gb,
+                   "USD per GB of the other medium (default: the paper's of persistent memory)");
   suite.footer(
       "Examples:\n"
       "  holdfast ssb suite --sf 1 --out ./study\n"

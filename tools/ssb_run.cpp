@@ -4,12 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/statistics.hpp>
 #include <holdfast/olap/bandwidth.hpp>
 #include <holdfast/olap/ssb/load.hpp>
@@ -73,14 +74,16 @@ struct Run {
   unsigned threads;
   std::string_view layout, kernel;
   double bandwidth;  // Bytes per second.
+  bool cached;       // Of the CPU's caches, not of the memory.
   std::vector<Timing> timings;
 };
 
 void print_table(const Run& run) {
-  standard_output().write(fit_terminal(
-      fmt::format("{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s\n\n",
-                  run.source, with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
-                  run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9)));
+  standard_output().write(fit_terminal(fmt::format(
+      "{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s{}\n\n", run.source,
+      with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
+      run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9,
+      run.cached ? " (caches: the rows take less than four times the last level)" : "")));
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>8} {:>11}\n", "query", "median ms", "ns/row",
       "rows passed", "groups", "touched MB", "read MB", "of reading");
   double sum = 0, logs = 0;
@@ -116,6 +119,7 @@ nlohmann::ordered_json to_json(const Run& run) {
   document["layout"] = run.layout;
   document["kernel"] = run.kernel;
   document["reading_bytes_per_second"] = run.bandwidth;
+  document["reading_from_caches"] = run.cached;
   for (const auto& timing : run.timings) {
     const auto median = timing.median();
     document["queries"].push_back(
@@ -133,19 +137,24 @@ nlohmann::ordered_json to_json(const Run& run) {
   return document;
 }
 
-Status write_answers(const std::vector<Timing>& timings, const std::string& directory) {
+std::string answer_path(const std::string& directory, std::string name) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  return directory + "/" + name + ".csv";
+}
+
+// Before anything is loaded.
+Status make_answers(const std::string& directory, const StarQuery& first) {
   std::error_code code;
   std::filesystem::create_directories(directory, code);
-  if (code) return Error{Errc::kIo, "--out " + directory + ": " + code.message()};
-  for (const auto& timing : timings) {
-    std::string name = timing.query->name;
-    std::replace(name.begin(), name.end(), '.', '_');
-    const std::string path = directory + "/" + name + ".csv";
-    std::ofstream file(path, std::ios::binary);
-    file << timing.table.csv();
-    file.close();
-    if (!file) return Error{Errc::kIo, path + ": it could not be written"};
-  }
+  const auto status = code ? Status(Error{Errc::kIo, directory + ": " + code.message()})
+                           : bench::check_writable(answer_path(directory, first.name));
+  return status ? status : Error{status.code(), "--out " + status.error().detail};
+}
+
+Status write_answers(const std::vector<Timing>& timings, const std::string& directory) {
+  for (const auto& timing : timings)
+    HF_RETURN_IF_ERROR(
+        bench::write_file(timing.table.csv(), answer_path(directory, timing.query->name)));
   return {};
 }
 
@@ -178,6 +187,13 @@ Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> n
   if (!loads && arguments.region.empty())
     return Error{Errc::kInvalidOption,
                  "what shall be asked? --sf F, --data DIR, or --region SPEC of a loaded star"};
+  if (!loads && arguments.order == "date")
+    return Error{Errc::kInvalidOption,
+                 "--order date: rows get their order when they are loaded; give --sf F or --data "
+                 "DIR, or leave it out"};
+  if (!arguments.scale && arguments.seed != SsbArguments().seed)
+    return Error{Errc::kInvalidOption,
+                 fmt::format("--seed {} is of the generator: it goes with --sf", arguments.seed)};
   if (loads) HF_RETURN_IF_ERROR(check_source(arguments));
   RegionOptions options;
   options.access = loads ? RegionAccess::kOpenOrCreate : RegionAccess::kOpenReadOnly;
@@ -206,6 +222,7 @@ Result<OpenStar> open_star(const SsbArguments& arguments, std::span<const int> n
 
 Status run_queries(const SsbArguments& arguments) {
   HF_ASSIGN_OR_RETURN(const auto chosen, ssb::queries_of(arguments.queries));
+  if (!arguments.out.empty()) HF_RETURN_IF_ERROR(make_answers(arguments.out, *chosen.front()));
   Team team(arguments.threads, places_for(arguments.threads, pinning_of(arguments.pin)));
   // First: a package that is missing is found out before anything is loaded.
   HF_ASSIGN_OR_RETURN(auto others, SsbComparison::start(arguments, team));
@@ -219,6 +236,7 @@ Status run_queries(const SsbArguments& arguments) {
           engine.layout(),
           engine.kernel(),
           0,
+          store.catalogue().block_bytes() < 4 * bench::last_level_cache_bytes(),
           {}};
   // The first answer checks the checksums of what it reads, and is not timed.
   for (const StarQuery* query : chosen) {

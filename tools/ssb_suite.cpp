@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/statistics.hpp>
 #include <holdfast/memory/topology.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
@@ -19,6 +19,7 @@
 #include "console.hpp"
 #include "ssb_engine.hpp"
 #include "ssb_run.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 
@@ -73,6 +74,8 @@ class Suite {
   }
 
   Status run() {
+    HF_RETURN_IF_ERROR(check_price("--dram-price", arguments_.dram_usd_per_gb));
+    HF_RETURN_IF_ERROR(check_price("--region-price", arguments_.region_usd_per_gb));
     HF_RETURN_IF_ERROR(open());
     HF_RETURN_IF_ERROR(ask_all());
     HF_RETURN_IF_ERROR(climb());
@@ -80,6 +83,12 @@ class Suite {
   }
 
  private:
+  static Status check_price(const char* option, double price) {
+    if (std::isfinite(price) && price > 0) return {};
+    return Error{Errc::kInvalidOption,
+                 fmt::format("{} {}: a number above 0 is wanted", option, price)};
+  }
+
   Status open() {
     std::error_code code;
     std::filesystem::create_directories(arguments_.out, code);
@@ -273,18 +282,19 @@ class Suite {
   }
 
   std::vector<std::pair<std::string, std::string>> sections() const {
-    return {{fmt::format("{} fact rows (scale {}), {} threads, {} rounds in turn; all answers "
-                         "equal, row by row.\n",
-                         with_separators(rows_), arguments_.scale, arguments_.threads,
-                         arguments_.repeat),
-             ""},
-            {"Figure 14b: thirteen queries on two media", figure_14b()},
-            {"Table 1: Q2.1 by threads, sockets and pinning", table_1()},
-            {"Section 7: price and performance", prices()},
-            {"Sections 3 to 5: reading, writing, mixed and random access",
-             "holdfast bench run --workload workloads/olap/sequential_reads.yaml --scale auto\n"
-             "and sequential_writes, mixed_and_random, two_sockets; holdfast bench report draws "
-             "them\nbeside the published figures.\n"}};
+    return {
+        {fmt::format("{} fact rows (scale {}), {}, {} in turn; all answers equal, row by "
+                     "row.\n",
+                     with_separators(rows_), arguments_.scale,
+                     counted(arguments_.threads, "thread"), counted(arguments_.repeat, "round")),
+         ""},
+        {"Figure 14b: thirteen queries on two media", figure_14b()},
+        {"Table 1: Q2.1 by threads, sockets and pinning", table_1()},
+        {"Section 7: price and performance", prices()},
+        {"Sections 3 to 5: reading, writing, mixed and random access",
+         "holdfast bench run workloads/olap/sequential_reads.yaml --dram --scale auto\n"
+         "and sequential_writes, mixed_and_random, two_sockets; holdfast bench report draws "
+         "them\nbeside the published figures.\n"}};
   }
 
   Status report() const {
@@ -294,7 +304,7 @@ class Suite {
         "max-width:80rem;margin:2rem auto;padding:0 1rem}pre{overflow-x:auto}</style>\n";
     for (const auto& [title, text] : sections()) {
       out("{}\n{}\n", ink(stdout, Ink::kBold, title), text);
-      page += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", title, text);
+      page += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", markup_free(title), markup_free(text));
     }
     page +=
         "<p>Daase, Bollmeier, Benson, Rabl: Maximizing Persistent Memory Bandwidth Utilization for "
@@ -305,10 +315,7 @@ class Suite {
   }
 
   static Status write(const std::string& path, const std::string& text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) return Error{Errc::kIo, path + ": it could not be written"};
+    HF_RETURN_IF_ERROR(bench::write_file(text, path));
     note("{}\n", path);
     return {};
   }

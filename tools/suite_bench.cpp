@@ -12,6 +12,7 @@
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/bench/table.hpp>
 
+#include "bench_show_command.hpp"
 #include "console.hpp"
 #include "text_layout.hpp"
 
@@ -76,6 +77,8 @@ int run_suite(SuiteBenchArguments& arguments) {
     standard_output().write(
         fit_terminal(bench::table(result->document, {"", arguments.against, table_columns()})));
   }
+  if (const auto known = check_against(result->document, arguments.against); !known)
+    complain("holdfast " + command, known.error().detail);
   if (!written) {
     complain("holdfast " + command, "--json " + written.error().detail);
     return kExitFailed;

@@ -64,6 +64,20 @@ std::string counted(std::uint64_t count, std::string_view one) {
   return fmt::format("{} {}{}", with_separators(count), one, count == 1 ? "" : "s");
 }
 
+std::string markup_free(std::string_view text) {
+  std::string safe;
+  for (const char letter : text) {
+    switch (letter) {
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '&': safe += "&amp;"; break;
+      case '"': safe += "&quot;"; break;
+      default: safe += letter;
+    }
+  }
+  return safe;
+}
+
 std::string wrap(std::string_view text, unsigned columns) {
   std::string wrapped;
   while (!text.empty()) {

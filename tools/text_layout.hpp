@@ -10,6 +10,9 @@ namespace holdfast::tools {
 // "1 defect", "2 defects", "1,000 defects".
 std::string counted(std::uint64_t count, std::string_view one);
 
+// As text of a page: it brings no markup into it.
+std::string markup_free(std::string_view text);
+
 // Breaks lines of more than `columns` characters at blanks.
 //   a name, two or more blanks, a text   the text goes on below its own beginning
 //   a command ("  holdfast …")           goes on behind a backslash, so that it can still be pasted;

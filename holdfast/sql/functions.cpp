@@ -202,6 +202,15 @@ Result<Type> type_of_all(const Arguments& arguments, const std::string& name) {
   return all;
 }
 
+// As in Flink, a date stays one where FLOOR or CEIL cut it, or TIMESTAMPADD adds whole days.
+bool keeps_date(const ScalarFunction& function, const Arguments& arguments) {
+  if (function.type != kTimestampType || arguments.size() != function.takes.size()) return false;
+  const auto& unit = arguments[function.takes.find('u')]->literal.text;
+  return arguments[function.takes.find('t')]->type.kind == Kind::kDate &&
+         (function.name != "TIMESTAMPADD" ||
+          (unit != "HOUR" && unit != "MINUTE" && unit != "SECOND"));
+}
+
 Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Arguments arguments) {
   const auto& function = scalar_functions()[number];
   const std::string name(function.name);
@@ -213,6 +222,7 @@ Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Argumen
                              : function.least == most ? ""
                                                       : " to " + std::to_string(most)) +
                             " arguments");
+  const bool to_date = keeps_date(function, arguments);
   auto call = made(Operation::kScalarCall, Type{}, at);
   call->column = number;
   call->type = function.type;
@@ -233,7 +243,7 @@ Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Argumen
     if (call->type.kind == Kind::kNull) call->type = arguments[0]->type = kIntType;
   }
   call->arguments = std::move(arguments);
-  return call;
+  return to_date ? cast_to(std::move(call), {Kind::kDate}) : std::move(call);
 }
 
 std::string_view nearest_function(const std::string& name) {

@@ -47,13 +47,15 @@ std::optional<Value> integer_of(std::string_view text, Kind kind) {
   return Value::of(number);
 }
 
-std::optional<Value> real_of(std::string_view text, bool single) {
+// Rounded once. Beyond the range of the type there is none.
+template <class Real>
+std::optional<Value> real_of(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  double number = 0;
+  Real number = 0;
   const auto end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, number);
   if (code != std::errc() || stop != end) return std::nullopt;
-  return Value::of_real(single ? static_cast<double>(static_cast<float>(number)) : number);
+  return Value::of_real(static_cast<double>(number));
 }
 
 std::optional<Value> boolean_of(std::string_view text) {
@@ -134,8 +136,8 @@ std::optional<Value> value_of(std::string_view text, const Type& type) {
       if (!number || !fits(*number, type.precision)) return std::nullopt;
       return Value::of(*number);
     }
-    case Kind::kFloat: return real_of(text, true);
-    case Kind::kDouble: return real_of(text, false);
+    case Kind::kFloat: return real_of<float>(text);
+    case Kind::kDouble: return real_of<double>(text);
     case Kind::kDate: return maybe(date_days_of(text));
     case Kind::kTimestamp: return maybe(timestamp_of(text));
     case Kind::kTinyInt:

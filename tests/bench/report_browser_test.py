@@ -411,6 +411,15 @@ class ReportTest(unittest.TestCase):
         claims = self.texts(self.page, self.section('sequential_reads') + ' .claims li')
         self.assertTrue(any('Fig 3.2a, printed as 58 GB/s' in claim for claim in claims), claims)
 
+    def test_no_name_of_a_published_number_is_cut_by_the_edge(self):
+        for width in (1280, 1100, 390):
+            page = self.another_page(self.path, width=width)
+            over = page.evaluate(
+                '''[...document.querySelectorAll('svg text.published')].filter((t) => t.getBoundingClientRect().right >
+                t.closest('svg').getBoundingClientRect().right + 0.5).map((t) => t.textContent)'''
+            )
+            self.assertEqual(over, [], width)
+
     def test_a_comparison_of_stores_is_called_so_and_nothing_lies_over_its_points(self):
         self.assertEqual(self.stores.evaluate('document.title'), 'How the stores compare')
         self.assertEqual(self.texts(self.stores, 'h1'), ['How the stores compare'])

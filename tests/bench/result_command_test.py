@@ -73,6 +73,8 @@ class ResultCommandTest(unittest.TestCase):
             (('compare', good, good, '--threshold', '500%'), 'allowed are 0 to 1'),
             (('show', self.at / 'missing.json'), 'No such file'),
             (('show', nonsense), 'use a newer holdfast'),
+            (('show', good, '--against', 'nobody'), "--against nobody: no row has this subject; there are "),
+            (('compare', nonsense), 'use a newer holdfast'),
             (('report', good, '-o', self.at / 'no' / 'where.html'), 'No such file'),
             (('report', good, '-o', self.at), 'is a directory'),
             (('report', nonsense, '-o', self.at / 'x.html'), 'use a newer holdfast'),
@@ -85,6 +87,7 @@ class ResultCommandTest(unittest.TestCase):
                 refused = self.bench(*words)
                 self.assertIn(refused.returncode, (1, 2), refused.stdout)
                 self.assertIn(reason, refused.stderr)
+                self.assertNotIn(': : ', refused.stderr)  # Nothing of a file that nobody named.
                 self.assertEqual(refused.stdout, '')
         self.assertEqual(sorted(os.listdir(self.at)), ['good.json', 'nonsense.json', 'other.json'])
 

@@ -90,6 +90,21 @@ class Ssb(unittest.TestCase):
         self.assertIn('Figure 14b', (study / 'suite.html').read_text())
         self.ssb('suite', '--sf', 0.02, '--out', study, '--repeat', 0, expect=2)
 
+    def test_a_study_shows_names_as_text_and_commands_that_run(self):
+        study = self.dir / 'study'
+        done = self.ssb('suite', '--sf', 0.002, '--out', study, '--repeat', 1, '--region', self.dir / '<i>&x')
+        page = (study / 'suite.html').read_text()
+        self.assertIn('&lt;i&gt;&amp;x', page)
+        self.assertNotIn('<i>', page)
+        self.assertIn('1 round in turn', done.stdout)
+        command = next(line for line in done.stdout.splitlines() if line.startswith('holdfast bench run'))
+        listed = subprocess.run([HOLDFAST, *command.split()[1:], '--list'], capture_output=True, text=True, check=False,
+                                cwd=pathlib.Path(__file__).parents[2])
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        for price in ('nan', 'inf', '0', '-1'):
+            self.assertIn(f'--dram-price {price}: a number above 0', self.ssb(
+                'suite', '--sf', 0.002, '--out', study, '--dram-price', price, expect=2).stderr)
+
     # What the command prints as published is what data/published/numbers.csv says.
     def check_published(self, text):
         with open(pathlib.Path(__file__).parents[2] / 'data/published/numbers.csv') as file:
@@ -109,6 +124,8 @@ class Ssb(unittest.TestCase):
             self.assertIn(words.format(**numbers), ' '.join(text.split()))
 
     def test_json_has_every_query_that_was_asked_for(self):
+        done = self.ssb('run', '--sf', 0.001, '--queries', 'q1.1', '--repeat', 1)
+        self.assertIn('GB/s (caches: ', done.stdout)  # No bandwidth of the memory.
         done = self.ssb('run', '--sf', 0.01, '--queries', 'q1.1,q3.1', '--repeat', 3, '--json')
         document = json.loads(done.stdout)
         self.assertEqual([query['name'] for query in document['queries']], ['q1.1', 'q3.1'])
@@ -218,7 +235,11 @@ class Ssb(unittest.TestCase):
                 (['run'], 'what shall be asked'),
                 (['run', '--sf', '1', '--data', 'x'], 'exclude each other'),
                 (['run', '--sf', '-1'], 'scale factor'),
-                (['load', '--sf', '0', '--region', 'star'], 'scale factor 0.000000: allowed are'),
+                (['run', '--sf', '1e-9'], 'scale factor 1e-09: allowed are'),
+                (['run', '--region', 'star', '--order', 'date'], '--order date: rows get their order when they are loaded'),
+                (['run', '--region', 'star', '--seed', '9'], '--seed 9 is of the generator: it goes with --sf'),
+                (['run', '--data', 'x', '--seed', '9'], '--seed 9 is of the generator: it goes with --sf'),
+                (['load', '--sf', '0', '--region', 'star'], 'scale factor 0: allowed are'),
                 (['run', '--sf', '0.001', '--queries', 'q9.9'], "query 'q9.9'"),
                 (['run', '--sf', '0.001', '--threads', '0'], 'threads'),
                 (['load', '--sf', '1'], '--region'),
@@ -231,6 +252,11 @@ class Ssb(unittest.TestCase):
                 (['verify'], '--region')]:
             self.assertIn(text, self.ssb(*words, expect=2).stderr, words)
         self.ssb('run', '--region', self.dir / 'absent', expect=1)
+        # Before anything is loaded and measured.
+        (self.dir / 'file').write_text('')
+        done = self.ssb('run', '--sf', '0.001', '--out', self.dir / 'file' / 'x', expect=1)
+        self.assertNotIn('loaded', done.stderr)
+        self.assertIn('Not a directory', done.stderr)
         # Nothing is left where a region would have been.
         for words, code in ((['load', '--sf', '0'], 2), (['load', '--tbl', self.dir / 'absent'], 1)):
             self.ssb(*words, '--region', self.dir / 'unmade', expect=code)

@@ -82,6 +82,14 @@ function drawPoint(f, {row, x, y}, line, value, level, across, place) {
   f.drawing.append(mark(line, x, y, warningsOf(row).length > 0));
 }
 
+// As much of a text as the room has place for.
+const ruler = document.createElement('canvas').getContext('2d');
+function fitted(text, room) {
+  ruler.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  while (text.length > 1 && ruler.measureText(text).width > room) text = text.slice(0, -2) + '…';
+  return text;
+}
+
 // What was published stands on the right of the points, never among them: a mark at its level, an arrow where it lies
 // beyond the scale, and its name where there is room. All are in the list below the chart.
 function publishedMarks(f, claims, value, scale, level, room) {
@@ -101,7 +109,7 @@ function publishedMarks(f, claims, value, scale, level, room) {
     free = at;
     const threads = claim.threads && room > 200 ? `, ${claim.threads} threads` : '';
     const text = last ? `and ${rest + 1} more, below` : `${show(value, claim.value)} ${claim.hardware_name}${threads}`;
-    f.text(text, x + 16, at, 'start', 'published');
+    f.text(fitted(text, room - 22), x + 16, at, 'start', 'published');
     points.push({x: x + 70, y: at - 4, text: claimTip(claim, value)});
   });
   return points;

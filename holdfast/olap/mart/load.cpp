@@ -159,6 +159,10 @@ std::optional<std::int64_t> TableReader::word(std::uint32_t number, std::string_
   const auto& column = table_.columns[number];
   if (column.references != 0) return row_of_key(column, text);
   if (column.is_text()) {
+    if (!is_valid_utf8(text)) {
+      add_bad(bad_value(column, text, "this is no UTF-8"));
+      return std::nullopt;
+    }
     const auto most = column.type.precision;
     if (most != 0 && sql::characters_of(text) > most) {
       add_bad(

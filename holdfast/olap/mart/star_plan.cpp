@@ -279,7 +279,13 @@ class Planner {
   Result<sql::ExpressionPointer> bind_value(const sql::syntax::Expression& expression) {
     auto scope = scope_;
     scope.aggregates = &plan_.aggregates;
+    std::vector<sql::OverCall> overs;
+    scope.overs = &overs;
+    scope.named_overs = &select_.windows;
     HF_ASSIGN_OR_RETURN(auto bound, sql::bind(expression, scope));
+    if (!overs.empty())
+      return unsupported_at(overs[0].at, "OVER in a query to a star",
+                            "ORDER BY and LIMIT rank the rows of an answer");
     if (bound->type.kind == sql::Kind::kNull) bound->type = sql::kStringType;
     if (bound->type.kind == sql::Kind::kInterval)
       return unsupported_at(expression.at, "an INTERVAL as a value of a query");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include <holdfast/olap/ssb/text.hpp>
@@ -75,9 +76,12 @@ std::uint64_t line_id(const Order& order, unsigned line) { return order.number *
 }  // namespace
 
 Result<Generator> Generator::create(double scale, std::uint64_t seed) {
-  if (!(scale >= kMinScale && scale <= kMaxScale))
+  if (!(scale >= kMinScale && scale <= kMaxScale)) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, scale).ptr;
     return Error{Errc::kInvalidOption,
-                 "scale factor " + std::to_string(scale) + ": allowed are 0.00001 to 10000"};
+                 "scale factor " + std::string(text, end) + ": allowed are 0.00001 to 10000"};
+  }
   return Generator(scale, seed);
 }
 

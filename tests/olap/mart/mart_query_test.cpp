@@ -236,6 +236,14 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
             "supported; ask once for each set");
   EXPECT_EQ(error("SELECT GROUPING(region) FROM customers GROUP BY region"),
             "line 1, column 8: GROUPING in a query to a star is not supported");
+  EXPECT_EQ(
+      error("SELECT id, ROW_NUMBER() OVER (ORDER BY id) FROM sales"),
+      "line 1, column 12: OVER in a query to a star is not supported; ORDER BY and LIMIT rank "
+      "the rows of an answer");
+  EXPECT_EQ(error("SELECT 1 + SUM(price) OVER w FROM sales"),
+            "line 1, column 23: there is no WINDOW w");
+  EXPECT_EQ(error("SELECT id FROM sales WHERE COUNT(*) OVER (ORDER BY id) > 1"),
+            "line 1, column 28: OVER belongs to the columns of a SELECT");
   EXPECT_EQ(error("SELECT SUM(a.price) FROM sales a JOIN sales b ON a.id = b.id"),
             "line 1, column 39: sales, the fact, twice in FROM is not supported");
   EXPECT_EQ(error("SELECT COUNT(*) FROM sales JOIN days d ON sold = d.day AND shipped = d.day"),

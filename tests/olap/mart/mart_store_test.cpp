@@ -63,6 +63,8 @@ TEST(MartStore, WordsOfAllTypesKeepTheirOrder) {
   EXPECT_EQ(word_of_text("-12.5", sql::decimal_type(4, 2)), -1250);
   EXPECT_EQ(word_of_text("123.45", sql::decimal_type(4, 2)), std::nullopt);
   EXPECT_EQ(word_of_text("", sql::kIntType), std::nullopt);
+  EXPECT_EQ(word_of_text("1e39", {sql::Kind::kFloat}), std::nullopt);
+  EXPECT_EQ(word_of_text("1e309", sql::kDoubleType), std::nullopt);
 }
 
 TEST(MartStore, ColumnsOfAllWidthsWithAndWithoutNull) {
@@ -114,6 +116,21 @@ TEST(MartStore, BadLinesAreNamedAndNothingChanges) {
   EXPECT_NE(text.find(":8: quantity 'many': a INT is wanted"), std::string::npos) << text;
   EXPECT_NE(text.find(":9: 2 fields; 11 are wanted"), std::string::npos) << text;
   EXPECT_EQ(all_rows(*mart.store->version()), before);
+}
+
+TEST(MartStore, ATextThatIsNoUtf8IsABadLine) {
+  auto mart = empty_mart();
+  SalesData bad(3, 10);
+  bad.tables[0][3] = "3,3,p-1,2026-02-01,,1,1.00,,\xff\xfe,true,5";
+  bad.tables[0][5] = "5,3,\xc3,2026-02-01,,1,1.00,,,true,5";
+  bad.tables[1][0] = "3,\xed\xa0\x80,nation,1.00";
+  auto text = error_of(load_data(*mart.store, bad));
+  EXPECT_NE(text.find(":1: region '\\xed\\xa0\\x80': this is no UTF-8"), std::string::npos) << text;
+  bad.tables[1] = SalesData(3, 10).tables[1];
+  text = error_of(load_data(*mart.store, bad));
+  EXPECT_NE(text.find(":4: channel '\\xff\\xfe': this is no UTF-8"), std::string::npos) << text;
+  EXPECT_NE(text.find(":6: product '\\xc3': products has no row with this key"), std::string::npos)
+      << text;
 }
 
 TEST(MartStore, KeysThatAreThereTwiceOrNullAreBadLines) {

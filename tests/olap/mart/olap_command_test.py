@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -28,8 +29,8 @@ class OlapCommand(unittest.TestCase):
         self.dir = pathlib.Path(place.name)
         self.region = str(self.dir / 'star')
 
-    def run_olap(self, *words, code=0):
-        done = subprocess.run([HOLDFAST, 'olap', *words], capture_output=True, text=True)
+    def run_olap(self, *words, code=0, **more):
+        done = subprocess.run([HOLDFAST, 'olap', *words], capture_output=True, text=True, check=False, **more)
         self.assertEqual(done.returncode, code, done.stderr + done.stdout)
         return done
 
@@ -81,6 +82,13 @@ class OlapCommand(unittest.TestCase):
             self.assertNotIn('inf', picture)
             for place in re.findall(r'[yM]="?([-0-9.e+]+)', picture):
                 self.assertLess(abs(float(place)), 1000)
+        # A number between NULLs is a point, not nothing; a long text does not make the page wider.
+        lone = "SELECT id, CASE WHEN id = 3 THEN 1 END AS x, LPAD('x', 300, 'x') AS t FROM sales ORDER BY id LIMIT 6"
+        self.ask(lone, '--chart', 'lines', '--out', str(page))
+        text = page.read_text()
+        self.assertRegex(text, r'd="M[-0-9.]+ [-0-9.]+h0" fill="none" stroke="#[0-9a-f]+" stroke-width="2" '
+                               r'stroke-linecap="round"')
+        self.assertIn('overflow-x:auto', text)
         self.assertIn('at least one column of numbers', self.ask(
             'SELECT region FROM customers', '--chart', 'bars', '--out', str(page), code=2).stderr)
 
@@ -105,11 +113,52 @@ class OlapCommand(unittest.TestCase):
             description.write_text(wrong)
             self.assertIn(message, self.run_olap('load', '--schema', str(description), '--region', self.region,
                                                  code=2).stderr)
+        for delimiter in ('""', '"||"'):
+            description.write_text(good.replace('csv: {', f'csv: {{delimiter: {delimiter}, '))
+            self.assertIn('delimiter: one character is wanted', self.run_olap(
+                'load', '--schema', str(description), '--region', self.region, code=2).stderr)
         description.write_text(good)
         (self.dir / 'sales.csv').write_text((self.dir / 'sales.csv').read_text() + '1,2\n')
         self.assertIn('sales.csv:12: 2 fields; 11 are wanted', self.run_olap(
             'load', '--schema', str(description), '--region', self.region, code=1).stderr)
         self.assertEqual(self.rows('SELECT COUNT(*) FROM sales'), [['10']])
+
+    def test_a_description_that_is_no_file_of_text_is_refused(self):
+        for path, message, code in ((str(self.dir), 'Is a directory', 1), ('/dev/zero', 'is larger than', 2),
+                                    (str(self.dir / 'none.yaml'), 'No such file', 1)):
+            done = self.run_olap('load', '--schema', path, '--region', self.region, code=code)
+            self.assertIn(f'--schema {path}: ', done.stderr)
+            self.assertIn(message, done.stderr)
+
+    def test_an_answer_that_cannot_be_kept_is_not_asked_for(self):
+        self.load(10)
+        for words in (('--format', 'csv'), ('--chart', 'bars'), ('--format', 'parquet')):
+            done = self.ask('SELECT id, id FROM sales', *words, '--out', f'{self.dir}/no/where', code=1)
+            self.assertNotIn('passed', done.stderr)
+            self.assertIn(f'--out {self.dir}/no/where: open: No such file or directory', done.stderr)
+
+    # Who is told that an append failed appends again: the rows would be there twice.
+    def test_an_append_whose_merge_finds_no_room_is_there_and_says_so(self):
+        def no_file_grows():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+
+        columns = 'fact: {name: sales, file: sales.csv, columns: {a: BIGINT, b: BIGINT}}\n'
+        (self.dir / 'one.yaml').write_text(columns)
+        lines = [f'{(i * 2654435761) % (1 << 62)},{(i * 40503) ** 3 % (1 << 62)}\n' for i in range(6500)]
+        (self.dir / 'sales.csv').write_text('a,b\n' + ''.join(lines))
+        with open(self.region, 'wb') as place:
+            place.truncate(2 << 20)
+        self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', self.region)
+        for rows in range(2, 40):
+            done = self.run_olap('append', '--table', 'sales', '--file', f'{self.dir}/sales.csv', '--region', self.region,
+                                 preexec_fn=no_file_grows)
+            self.assertEqual(self.rows('SELECT COUNT(*) FROM sales'), [[str(6500 * rows)]])
+            if 'not merged' in done.stderr:
+                self.assertIn('sales: 6,500 rows more', done.stderr)
+                self.assertRegex(done.stderr, r'the rows are there, but \d+ blocks of appends are not merged: ')
+                return
+        self.fail('every merge found room')
 
     def run_empty(self):
         subprocess.run([HOLDFAST, 'olap', 'load', '--schema', f'{self.dir}/none.yaml', '--region', f'{self.dir}/empty'],
@@ -195,6 +244,36 @@ class OlapCommand(unittest.TestCase):
     def has_pyarrow(self):
         if subprocess.run([PYTHON, '-c', 'import pyarrow'], capture_output=True).returncode != 0:
             self.skipTest('no pyarrow')
+
+    def test_times_of_parquet_are_cut_to_milliseconds(self):
+        self.has_pyarrow()
+        times = ['2026-01-01 01:02:03.456789', '1969-12-31 23:59:59.999999', '0001-01-01 00:00:00.0009']
+        subprocess.run([PYTHON, '-c', 'import pyarrow as a, pyarrow.parquet as p, sys\n'
+                        'times = [*map(str, sys.argv[2:]), None]\n'
+                        'us = a.array(times).cast(a.timestamp("us"))\n'
+                        'ns = a.array([times[0], times[1], None, None]).cast(a.timestamp("ns"))\n'
+                        'p.write_table(a.table({"us": us, "ns": ns}), sys.argv[1])',
+                        str(self.dir / 't.parquet'), *times], check=True)
+        (self.dir / 'one.yaml').write_text(
+            'fact: {name: f, file: t.parquet, columns: {us: TIMESTAMP(3), ns: TIMESTAMP(3)}}')
+        self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', self.region, '--python', PYTHON)
+        cut = [time[:23] for time in times]
+        self.assertEqual(self.rows('SELECT * FROM f'),
+                         [[cut[0], cut[0]], [cut[1], cut[1]], [cut[2], ''], ['', '']])
+
+    # Once in some thirty times pyarrow's threads end Python with SIGABRT when all is written.
+    def test_parquet_is_there_though_its_process_ends_badly_behind_its_work(self):
+        self.has_pyarrow()
+        self.load(300)
+        python = self.dir / 'python'
+        python.write_text(f'#!{PYTHON}\nimport atexit, os, sys\natexit.register(os.abort)\n'
+                          'code = sys.argv[2]\nsys.argv = sys.argv[1:2] + sys.argv[3:]\nexec(code)\n')
+        python.chmod(0o755)
+        out = str(self.dir / 'days.parquet')
+        self.ask('SELECT * FROM days', '--format', 'parquet', '--out', out, '--python', str(python))
+        (self.dir / 'one.yaml').write_text('fact: {name: days, file: days.parquet, columns: {day: DATE}}')
+        self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', f'{self.dir}/one', '--python', str(python))
+        self.assertIn('28', self.run_olap('query', 'SELECT COUNT(*) FROM days', '--region', f'{self.dir}/one').stdout)
 
     def test_one_column_of_parquet_keeps_its_nulls(self):
         self.has_pyarrow()
