@@ -23,12 +23,6 @@
 
 namespace holdfast::kv {
 
-// What a snapshot shows: what was newest at a version, and has not expired by a clock.
-struct Moment {
-  std::uint64_t version = 0;
-  std::uint64_t clock = 0;
-};
-
 class Versions {
  public:
   Versions(const Records& records, KeyIndex& index, Sequences& sequences, EpochDomain& epochs)
