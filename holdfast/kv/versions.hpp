@@ -88,7 +88,8 @@ class Versions {
   // Inside a guard, or with mutex_ held: the list of snapshots may be replaced.
   bool is_visible(std::uint64_t sequence, std::uint64_t next) const;
   void publish(Open open) HF_REQUIRES(mutex_);
-  void drop_invisible(Line any_of_chain, Session& session, BlockTable& table) HF_REQUIRES(closing_);
+  std::vector<Line> newer_lines() const;  // That have a record behind them.
+  bool drop_invisible(Line any_of_chain, Session& session, BlockTable& table) HF_REQUIRES(closing_);
   void drop_tombstones(Session& session) HF_REQUIRES(closing_);
 
   const Records& records_;
