@@ -124,8 +124,8 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
     open_.fetch_sub(1, std::memory_order_seq_cst);
   }
   if (last) epochs_.synchronize();  // A writer that still notes versions is done.
-  // Reclamation may have moved a record since its line was listed: its chain is then found by its new
-  // line, or the tombstone at its head would go while what it hides is not marked dead.
+  // Reclamation may have moved a record since its line was listed. Its chain is then found by its
+  // new line; else the tombstone at its head would go while what it hides is not marked dead.
   for (bool all = false; !all;) {
     all = true;
     for (const Line line : newer_lines())
