@@ -103,7 +103,7 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
   return kExitBadRequest;
 }
 
-// CLI11 takes "-1" for an unsigned number and wraps it round, and takes the greatest one for what is
+// CLI11 wraps "-1" round where it wants an unsigned number, and takes the greatest one for what is
 // above it.
 std::string what_is_wrong_with_number(const std::string& given) {
   if (given.starts_with('-')) return "'" + given + "' is negative; a number from 0 is wanted";
