@@ -55,11 +55,7 @@ int report_directory(const std::string& directory, const Error& error) {
 Status check_is_elsewhere(const std::string& spec, const std::string& directory) {
   if (directory.empty())
     return Error{Errc::kInvalidOption, "DIR is empty; name a directory for the backups"};
-  std::error_code unknown;
-  const auto store = std::filesystem::weakly_canonical(spec.substr(0, spec.find('?')), unknown);
-  const auto to = std::filesystem::weakly_canonical(directory, unknown);
-  if (std::mismatch(store.begin(), store.end(), to.begin(), to.end()).first != store.end())
-    return {};
+  if (!lies_in(directory, spec.substr(0, spec.find('?')))) return {};
   return Error{
       Errc::kInvalidOption,
       fmt::format("{} is in the store {}, and would go with it; name a directory elsewhere",
@@ -152,13 +148,21 @@ int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
 }
 
 int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
+  if (lies_in(arguments.store, arguments.directory)) {
+    return report_error(kKvCommand, arguments.store,
+                        {Errc::kInvalidOption,
+                         fmt::format("{} is in {}, which is for backups; name a store elsewhere",
+                                     arguments.store, arguments.directory)});
+  }
+  std::error_code unknown;
+  const bool was_there = std::filesystem::exists(arguments.store, unknown);
   CopyProgress progress("restored");
   const auto restored = kv::restore_backup(arguments.directory, arguments.store, arguments.number,
                                            {}, kv::Progress(progress));
   progress.finish();
   if (!restored) {
     const int code = report_directory(arguments.directory, restored.error());
-    if (restored.code() == Errc::kCorrupt && std::filesystem::exists(arguments.store))
+    if (!was_there && std::filesystem::exists(arguments.store, unknown))
       note("{} was begun and holds no store; remove it before the next try\n", arguments.store);
     return code;
   }

@@ -490,7 +490,12 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   kv->add_option("--space", state->target.space,
                  "The keys of this keyspace: put, append, merge, get, erase, list, scan, count, "
                  "import, export, script, verify, expire, expiry")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            return name.empty() ? "a keyspace has a name of 1 to 255 bytes" : "";
+          },
+          ""));
   kv->add_flag("--at-mark", state->target.at_mark,
                "The store as it was at its mark: get, list, scan, count, export, verify, spaces, "
                "expiry, stats");

@@ -46,7 +46,7 @@ int kv_expiry(const KvTarget& target) {
 }
 
 int kv_expire(const KvTarget& target, const ExpireArguments& arguments) {
-  auto store = open_for_writing(target.spec, RegionAccess::kOpenOrCreate, false);
+  auto store = open_for_writing(target.spec, access_to_put(target), false);
   if (!store) return report_error(target, store.error());
   if (store->recovery().created) note("created store {}\n", target.spec);
   const auto prefix = decode(arguments.rule.prefix, arguments.key_encoding);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -197,6 +198,14 @@ int report_miss(const KvTarget& target, std::string_view key, bool damaged, bool
                       "with --key-as hex."
                     : "");
   return kExitFailed;
+}
+
+bool lies_in(const std::string& path, const std::string& directory) {
+  std::error_code unknown;
+  const auto outer = std::filesystem::weakly_canonical(directory, unknown);
+  const auto inner = std::filesystem::weakly_canonical(path, unknown);
+  return !outer.empty() &&
+         std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
 bool warn_of_damage(const std::string& command, const std::string& spec, const kv::Store<>& store) {

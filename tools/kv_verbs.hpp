@@ -138,6 +138,9 @@ inline RegionAccess access_to_put(const KvTarget& target) {
 // A typed one, too.
 Result<kv::Store<>> open_for_reclaiming(const std::string& spec, bool at_mark = false);
 
+// Whether a path is the directory or file, or lies in it, also by way of symbolic links.
+bool lies_in(const std::string& path, const std::string& directory);
+
 // Complains with what helps against this error, and returns the exit code. With --json the same
 // goes to standard output: {"error":{"kind":"busy","message":"…","remedy":"…"}}.
 int report_error(const KvTarget& target, const Error& error);

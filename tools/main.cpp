@@ -1,7 +1,9 @@
 // The command `holdfast`. Exit codes: 0 done, 1 the work failed, 2 the request was wrong, 3 the
 // result is not to be trusted.
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
@@ -101,19 +103,23 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
   return kExitBadRequest;
 }
 
-// CLI11 takes "-1" for an unsigned number and wraps it round.
-void refuse_negative_numbers(CLI::App& app) {
+// CLI11 wraps "-1" round where it wants an unsigned number, and takes the greatest one for what is
+// above it.
+std::string what_is_wrong_with_number(const std::string& given) {
+  if (given.starts_with('-')) return "'" + given + "' is negative; a number from 0 is wanted";
+  errno = 0;
+  (void)std::strtoull(given.c_str(), nullptr, 10);
+  return errno == ERANGE ? "'" + given + "' is too large; at most 18446744073709551615 is allowed"
+                         : std::string{};
+}
+
+void refuse_numbers_out_of_range(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_type_name() != "UINT") continue;
-    option->check(CLI::Validator(
-        [](const std::string& given) {
-          return given.starts_with('-') ? "'" + given + "' is negative; a number from 0 is wanted"
-                                        : std::string{};
-        },
-        ""));
+    if (option->get_type_name() == "UINT" || option->get_type_name() == "TIME")
+      option->check(CLI::Validator(what_is_wrong_with_number, ""));
   }
   for (CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
-    refuse_negative_numbers(*verb);
+    refuse_numbers_out_of_range(*verb);
 }
 
 // `holdfast help kv put` and `holdfast version` mean `holdfast kv put --help` and `holdfast
@@ -160,7 +166,7 @@ int run(int argc, char** argv) {
   add_index_command(root, exit_code);
   add_bench_command(root, exit_code);
   add_completion_command(root, exit_code);
-  refuse_negative_numbers(root);
+  refuse_numbers_out_of_range(root);
   try {
     root.parse(command_words(argc, argv));
   } catch (const CLI::CallForHelp&) {

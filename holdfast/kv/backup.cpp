@@ -127,6 +127,11 @@ Result<BackupReport> backup(StoreBase& store, const std::string& path,
     HF_ASSIGN_OR_RETURN(Manifest manifest, directory.read(number));
     manifests.push_back(std::move(manifest));
   }
+  // What a backup copied that fails would stay on a medium that had no room for it.
+  const auto or_remove = [&](Status done) {
+    if (!done) (void)directory.remove_all_but(manifests);
+    return done;
+  };
   BackupReport report;
   Manifest manifest;
   manifest.number = report.number = manifests.empty() ? 1 : manifests.back().number + 1;
@@ -143,9 +148,10 @@ Result<BackupReport> backup(StoreBase& store, const std::string& path,
     Places places = places_of(directory, manifests);
     if (options.keep != 0) forget_sparse_files(places, checkpoint);
     directory.begin(manifest.number);
-    HF_RETURN_IF_ERROR(copy_runs(checkpoint, places, directory, options, manifest, report));
+    HF_RETURN_IF_ERROR(
+        or_remove(copy_runs(checkpoint, places, directory, options, manifest, report)));
   }
-  HF_RETURN_IF_ERROR(directory.finish_packs());
+  HF_RETURN_IF_ERROR(or_remove(directory.finish_packs()));
   HF_RETURN_IF_ERROR(directory.publish(manifest));
   manifests.push_back(std::move(manifest));
   if (options.keep != 0 && manifests.size() > options.keep) {

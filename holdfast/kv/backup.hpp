@@ -11,7 +11,8 @@
 //
 // Guarantee  A backup is there wholly or not at all, whenever its process or the power ends: the
 //            list is written last, and renamed into place after all it names is durable. An earlier
-//            backup never changes. What an interrupted one left, the next one removes.
+//            backup never changes. What an interrupted one left, the next one removes; one that
+//            fails takes away what it copied.
 // Threads    One backup of a directory at a time (kBusy), by a lock that ends with its process;
 //            restoring and verifying share a lock.
 // Errors     kBusy, kNotFound, kCorrupt (names the file), kNewerFormat, kWrongType (backups of

@@ -209,9 +209,23 @@ Result<Checkpoint> StoreBase::checkpoint() {
 
 // ---- The mark: a checkpoint that stays where it is (mark.hpp) ----
 
+// What only the mark before keeps is emptied first, or the new one would keep it, too, and so would
+// each one to come: that a run has been emptied is not on the medium.
+static Status empty_dead_runs(Maintenance& maintenance) {
+  constexpr double kNothingLives = 1;
+  const auto turn = maintenance.hold_off();
+  const auto emptied = maintenance.pass(turn, ~std::size_t{0}, kNothingLives, 0);
+  // One that is damaged stays, and so does one for whose tombstones there is no room.
+  if (!emptied && emptied.code() != Errc::kCorrupt && emptied.code() != Errc::kNoSpace)
+    return emptied.error();
+  return {};
+}
+
 Result<Version> StoreCore::mark() {
   HF_RETURN_IF_ERROR(may_take(rooms));
   const Lock lock(marking_);
+  if (rooms.mark.version() != 0)
+    HF_RETURN_IF_ERROR(HF_MUTANT("K144", empty_dead_runs(maintenance), ok_status()));
   HF_RETURN_IF_ERROR(rooms.raise_flags(kHasMark));
   Checkpoint::State moment(*this);
   HF_RETURN_IF_ERROR(moment.take());

@@ -85,7 +85,8 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
       "K100", keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule)),
       ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
-  rooms.expiry.add(space, rule);
+  // Snapshots that are open show what they showed.
+  rooms.expiry.add(space, rule, rooms.sequences.next());
   const Lock verbs_lock(sampling_);
   take(verbs_for(rooms));  // Those that ask. Verbs under way came before the rule.
   if (latencies.one_in() != 0) static_cast<HotVerbs&>(*this) = sampled_verbs();

@@ -15,7 +15,7 @@
 // Clock      is the caller's, in whatever unit stamps and ttl have. It never runs backwards.
 // Guarantee  What has expired is not seen again, after crashes neither, nor an older version in its
 //            place: the clock is durable before it counts.
-// Snapshots  (and checkpoints) judge by the clock at which they were opened.
+// Snapshots  (and checkpoints) judge by the clock and the rules with which they were opened.
 // count()    has records that have expired until reclamation comes upon them.
 // Renewal    is a write: put() with a new stamp; update() or update_word() of the stamp; append(),
 //            merge() and update() with WriteOptions::renew.

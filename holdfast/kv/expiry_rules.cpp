@@ -1,6 +1,7 @@
 #include <holdfast/kv/expiry_rules.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -16,6 +17,17 @@ std::uint64_t load(const std::byte* at, std::uint32_t width, std::endian order) 
     value = value << 8 | std::to_integer<std::uint64_t>(at[from]);
   }
   return value;
+}
+
+// A word may be being updated in place, so a stamp that lies within one is read with it, at once.
+std::uint64_t load_stamp(const std::byte* at, std::uint32_t width, std::endian order) {
+  const std::size_t within = reinterpret_cast<std::uintptr_t>(at) % sizeof(std::uint64_t);
+  if (within + width > sizeof(std::uint64_t)) return load(at, width, order);
+  const auto* const word = reinterpret_cast<const std::uint64_t*>(at - within);
+  std::uint64_t bytes =
+      std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(std::memory_order_relaxed);
+  bytes >>= 8 * within;
+  return load(reinterpret_cast<const std::byte*>(&bytes), width, order);
 }
 
 template <class Number>
@@ -37,10 +49,12 @@ constexpr std::size_t kRuleBytes = 4 + 4 + 1 + 8;
 
 }  // namespace
 
-const ExpiryRule* ExpiryRules::rule_of(std::uint16_t space, std::string_view key) const {
+const ExpiryRule* ExpiryRules::rule_of(std::uint16_t space, std::string_view key,
+                                       std::uint64_t version) const {
   const ExpiryRule* rule = nullptr;
   for (const Entry& entry : entries()) {
-    if (entry.is_of(space) && key.starts_with(entry.rule.prefix) &&
+    if (entry.is_of(space) && HF_MUTANT("K143", entry.since <= version, true) &&
+        key.starts_with(entry.rule.prefix) &&
         (rule == nullptr || entry.rule.prefix.size() > rule->prefix.size()))
       rule = &entry.rule;
   }
@@ -66,22 +80,15 @@ void ExpiryRules::renew(std::uint16_t space, std::string_view key, std::span<cha
   }
 }
 
-std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record) const {
-  const ExpiryRule* const rule = rule_of(record.header().space(), record.key());
+std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record,
+                                                 std::uint64_t version) const {
+  const ExpiryRule* const rule = rule_of(record.header().space(), record.key(), version);
   if (rule == nullptr) return std::nullopt;
   // Of a value in pieces its front is here.
   const std::uint64_t skipped = record.is_in_pieces() ? sizeof(InPieces) : 0;
   if (skipped + rule->offset_bytes + rule->width_bytes > record.value_bytes()) return std::nullopt;
-  // A word of it may be being updated in place: it is read whole.
-  std::uint64_t stamp;
-  const std::byte* const at = record.value_data() + skipped + rule->offset_bytes;
-  if (rule->width_bytes == 8 && rule->offset_bytes % 8 == 0) {
-    stamp = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(at)))
-                .load(std::memory_order_relaxed);
-    if (rule->order == std::endian::big) stamp = __builtin_bswap64(stamp);
-  } else {
-    stamp = load(at, rule->width_bytes, rule->order);
-  }
+  const std::uint64_t stamp = load_stamp(record.value_data() + skipped + rule->offset_bytes,
+                                         rule->width_bytes, rule->order);
   const std::uint64_t end = stamp + rule->ttl;
   if (end < stamp) return std::nullopt;  // Beyond all clocks.
   return end;
@@ -110,13 +117,14 @@ bool ExpiryRules::reuses() const {
 
 bool ExpiryRules::full() const { return entries().size() == kMost && !reuses(); }
 
-bool ExpiryRules::add(std::uint16_t space, ExpiryRule rule) {
+bool ExpiryRules::add(std::uint16_t space, ExpiryRule rule, std::uint64_t since) {
   const std::size_t count = count_.load(std::memory_order_relaxed);
   std::size_t at = 0;
   while (at < count && !entries_[at].is_of(kNobodys))
     ++at;
   if (at == kMost) return false;
   entries_[at].rule = std::move(rule);
+  entries_[at].since = since;
   entries_[at].space.store(space, std::memory_order_release);
   if (at == count) count_.store(count + 1, std::memory_order_release);
   return true;

@@ -19,16 +19,20 @@ namespace holdfast::kv {
 class ExpiryRules {
  public:
   static constexpr std::size_t kMost = 64;
+  static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  // A version above all.
 
   bool any() const { return count_.load(std::memory_order_acquire) != 0; }
   std::uint64_t clock() const { return clock_.load(std::memory_order_seq_cst); }
   bool expired(const RecordView& record) const { return any() && expired(record, clock()); }
-  bool expired(const RecordView& record, std::uint64_t clock) const {
-    const auto end = end_of(record);
+  // `version`: of the snapshot that asks. It knows only the rules that were there before it.
+  bool expired(const RecordView& record, std::uint64_t clock,
+               std::uint64_t version = kNewest) const {
+    const auto end = end_of(record, version);
     return end && *end <= clock;
   }
   // The clock at which a put that fits its run expires; nothing: never.
-  std::optional<std::uint64_t> end_of(const RecordView& record) const;
+  std::optional<std::uint64_t> end_of(const RecordView& record,
+                                      std::uint64_t version = kNewest) const;
 
   // Puts the clock where such a key's value has its stamp, if a rule with a ttl says so and the
   // value is long enough.
@@ -39,15 +43,16 @@ class ExpiryRules {
 
   const ExpiryRule* find(std::uint16_t space, std::string_view prefix) const;
   // The one that counts for such a key, or null.
-  const ExpiryRule* rule_of(std::uint16_t space, std::string_view key) const;
+  const ExpiryRule* rule_of(std::uint16_t space, std::string_view key,
+                            std::uint64_t version = kNewest) const;
   std::vector<ExpiryRule> of_space(std::uint16_t space) const;
 
   bool full() const;
   // Whether add() would take the place of a rule that was forgotten. The caller waits before for
   // whoever may still look at that one, so for all guards.
   bool reuses() const;
-  // False: it is full. Replaces none.
-  bool add(std::uint16_t space, ExpiryRule rule);
+  // False: it is full. Replaces none. `since`: snapshots of older versions do not know the rule.
+  bool add(std::uint16_t space, ExpiryRule rule, std::uint64_t since = 0);
   // Of a space that was dropped: nobody asks for its rules from here on.
   void forget(std::uint16_t space);
   void set_clock(std::uint64_t now) { clock_.store(now, std::memory_order_seq_cst); }
@@ -57,6 +62,7 @@ class ExpiryRules {
   struct Entry {
     std::atomic<std::uint32_t> space{kNobodys};
     ExpiryRule rule;
+    std::uint64_t since = 0;
     bool is_of(std::uint32_t other) const { return space.load(std::memory_order_acquire) == other; }
   };
   std::span<const Entry> entries() const {

@@ -18,16 +18,21 @@ Status GroupCommit::wait() {
 void GroupCommit::seal(std::uint64_t head, std::vector<std::byte> tail) {
   const Lock lock(mutex_);
   tails_due_.push_back({head, std::move(tail)});
+  ++full_runs_;
   note_unsynced();
 }
 
-bool GroupCommit::sealing() const {
-  const Lock lock(mutex_);
-  return !tails_due_.empty() || !tails_put_.empty();
-}
-
 Status GroupCommit::finish_sealing() {
-  while (sealing())
+  std::uint64_t full = 0;
+  {
+    const Lock lock(mutex_);
+    full = full_runs_;
+  }
+  const auto sealed = [&] {
+    const Lock lock(mutex_);
+    return HF_MUTANT("K142", sealed_runs_, full_runs_ - tails_due_.size() - tails_put_.size());
+  };
+  while (sealed() < full)
     HF_RETURN_IF_ERROR(wait());
   return {};
 }
@@ -61,6 +66,10 @@ Status GroupCommit::sync_files() {
   }
   for (const std::uint64_t head : sealed)
     HF_RETURN_IF_ERROR(table_.mark_sealed(head));
+  {
+    const Lock lock(mutex_);
+    sealed_runs_ += sealed.size();
+  }
   if (up_to > durable_sequence_.load(std::memory_order_relaxed))
     durable_sequence_.store(up_to, std::memory_order_release);
   const Lock lock(lane_.latch);

@@ -33,9 +33,9 @@ class GroupCommit {
   Status wait();
   // The run is full; the syncs to come seal it. `tail`: compose_run_tail().
   void seal(std::uint64_t head, std::vector<std::byte> tail);
-  // Syncs are still to come until all full runs are sealed.
-  bool sealing() const;
-  Status finish_sealing();  // Waits until they are.
+  // Waits until the runs that were full before are sealed, also those that a sync of another thread
+  // is about to seal.
+  Status finish_sealing();
 
   std::uint64_t durable_sequence() const {
     return durable_sequence_.load(std::memory_order_acquire);
@@ -56,10 +56,12 @@ class GroupCommit {
   Lane lane_;
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
-  mutable Mutex mutex_;
+  Mutex mutex_;
   std::vector<Tail> tails_due_ HF_GUARDED_BY(mutex_);  // Wait for a sync of their records.
   // Heads: their tails wait for a sync.
   std::vector<std::uint64_t> tails_put_ HF_GUARDED_BY(mutex_);
+  // Runs that were ever full, and those of them that are sealed. They are sealed in that order.
+  std::uint64_t full_runs_ HF_GUARDED_BY(mutex_) = 0, sealed_runs_ HF_GUARDED_BY(mutex_) = 0;
   SyncGroup group_;
 };
 

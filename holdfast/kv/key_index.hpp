@@ -57,6 +57,12 @@ struct BatchUnderWay {
 // Readers that were sent there may still look at it.
 void retire(EpochDomain& epochs, std::unique_ptr<BatchUnderWay> batch);
 
+// What a snapshot shows: what was newest at a version, and has not expired by a clock.
+struct Moment {
+  std::uint64_t version = 0;
+  std::uint64_t clock = 0;
+};
+
 // What a key leads to.
 struct Live {
   Errc outcome = Errc::kNotFound;  // kOk: there is a record. kCorrupt: `what` is wrong with it.
@@ -122,9 +128,9 @@ class KeyIndex {
            (!expiry_.any() || !records_.value_fits(record, line) || !expiry_.expired(record));
   }
   // The rule. Line 0 is absent.
-  Live judge(Line line) const { return judge(line, expiry_.clock()); }
-  // By the clock of a snapshot.
-  Live judge(Line line, std::uint64_t clock) const {
+  Live judge(Line line) const { return judge(line, {ExpiryRules::kNewest, expiry_.clock()}); }
+  // By the clock and the rules of a snapshot.
+  Live judge(Line line, Moment moment) const {
     const RecordView record = records_.at(line);
     if (!line) [[unlikely]]
       return {Errc::kNotFound, line, record, ""};
@@ -137,7 +143,7 @@ class KeyIndex {
     // What is updated in place is in no sum that is asked.
     if (verify_reads_ && !records_.is_sound(record, line)) [[unlikely]]
       return {Errc::kCorrupt, line, record, "record whose checksum does not hold"};
-    if (expiry_.any() && expiry_.expired(record, clock)) [[unlikely]]
+    if (expiry_.any() && expiry_.expired(record, moment.clock, moment.version)) [[unlikely]]
       return {Errc::kNotFound, line, record, ""};
     return {Errc::kOk, line, record, ""};
   }

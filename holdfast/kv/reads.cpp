@@ -90,7 +90,7 @@ Result<Version> BasicReads<R>::get_at(Moment snapshot, Bytes key, std::string& v
   if (line) line = rooms_.index.settled(line);
   if (!line && rooms_.displaced) line = rooms_.displaced->find(place.hash, key, guard).line;
   const Live live =
-      rooms_.index.judge(rooms_.versions.visible_at(line, snapshot.version, guard), snapshot.clock);
+      rooms_.index.judge(rooms_.versions.visible_at(line, snapshot.version, guard), snapshot);
   if (!live) return rooms_.index.error(live);
   std::string whole;
   HF_ASSIGN_OR_RETURN(const std::string_view found, value_of(live.record, whole));
@@ -139,7 +139,7 @@ Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
       if (rooms_.paged() && i % kFetched == 0)
         HF_RETURN_IF_ERROR(fetch_records(std::span(pinned.lines).subspan(i)));
       const Line line = pinned.lines[i];
-      const Live live = rooms_.index.judge(line, snapshot.clock);
+      const Live live = rooms_.index.judge(line, snapshot);
       if (live.outcome == Errc::kNotFound) continue;  // Expired.
       if (!live) return rooms_.index.error(live);
       std::string whole;

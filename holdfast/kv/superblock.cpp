@@ -74,7 +74,9 @@ Status create_store(Medium& medium, const StoreOptions& options, RecordShape sha
     return Error{Errc::kInvalidOption,
                  "the region has " + std::to_string(region.size_bytes()) +
                      " bytes; a store needs a segment of " + std::to_string(options.segment_bytes) +
-                     " and 8 blocks of " + std::to_string(options.block_bytes)};
+                     " and 8 blocks of " + std::to_string(options.block_bytes) +
+                     ". It holds no store: remove it, or open it with the segment_bytes and "
+                     "block_bytes that were meant for it"};
   }
   if (!holds_nothing(region, options.block_bytes)) {
     return Error{Errc::kCorrupt,

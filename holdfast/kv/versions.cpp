@@ -124,14 +124,13 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
     open_.fetch_sub(1, std::memory_order_seq_cst);
   }
   if (last) epochs_.synchronize();  // A writer that still notes versions is done.
-  std::vector<Line> newer;
-  for (const Shard& own : shards_) {
-    const Lock lock(own.mutex);
-    for (const auto& [line, older] : own.older)
-      newer.push_back(line);
+  // Reclamation may have moved a record since its line was listed. Its chain is then found by its
+  // new line; else the tombstone at its head would go while what it hides is not marked dead.
+  for (bool all = false; !all;) {
+    all = true;
+    for (const Line line : newer_lines())
+      all &= drop_invisible(line, session, table) || HF_MUTANT("K145", false, true);
   }
-  for (const Line line : newer)
-    drop_invisible(line, session, table);
   drop_tombstones(session);
   if (held_.load(std::memory_order_acquire) == 1 && open_.load(std::memory_order_acquire) == 0) {
     // Readers that found an old line have gone on from it by now.
@@ -148,15 +147,25 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   held_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-// Of the chain that this line is in, if it still is in one: what nobody sees any more is dead.
-void Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& table) {
+std::vector<Line> Versions::newer_lines() const {
+  std::vector<Line> newer;
+  for (const Shard& own : shards_) {
+    const Lock lock(own.mutex);
+    for (const auto& [line, older] : own.older)
+      newer.push_back(line);
+  }
+  return newer;
+}
+
+// Of the chain that this line is in: what nobody sees any more is dead. False: it is in none now.
+bool Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& table) {
   const auto guard = epochs_.enter(session.participant);
-  if (!behind(any_of_chain)) return;  // Forgotten meanwhile, with its run.
+  if (!behind(any_of_chain)) return false;  // Forgotten meanwhile, with its run.
   const Bytes key = records_.at(any_of_chain).key_bytes();
   Place place = index_.place(index_.hash(key));
   auto home = index_.latch(place, session);
   const Entry entry = home.find(index_.matches(key));
-  if (!entry) return;
+  if (!entry) return true;
   Line kept = OffsetMap::Home::line(entry);
   for (Line at = behind(kept); at;) {
     const Line next = behind(at);
@@ -175,6 +184,7 @@ void Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& t
     }
     at = next;
   }
+  return true;
 }
 
 void Versions::drop_tombstones(Session& session) {

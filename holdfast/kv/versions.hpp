@@ -23,12 +23,6 @@
 
 namespace holdfast::kv {
 
-// What a snapshot shows: what was newest at a version, and has not expired by a clock.
-struct Moment {
-  std::uint64_t version = 0;
-  std::uint64_t clock = 0;
-};
-
 class Versions {
  public:
   Versions(const Records& records, KeyIndex& index, Sequences& sequences, EpochDomain& epochs)
@@ -94,7 +88,8 @@ class Versions {
   // Inside a guard, or with mutex_ held: the list of snapshots may be replaced.
   bool is_visible(std::uint64_t sequence, std::uint64_t next) const;
   void publish(Open open) HF_REQUIRES(mutex_);
-  void drop_invisible(Line any_of_chain, Session& session, BlockTable& table) HF_REQUIRES(closing_);
+  std::vector<Line> newer_lines() const;  // That have a record behind them.
+  bool drop_invisible(Line any_of_chain, Session& session, BlockTable& table) HF_REQUIRES(closing_);
   void drop_tombstones(Session& session) HF_REQUIRES(closing_);
 
   const Records& records_;

@@ -284,6 +284,7 @@ TEST_P(Backups, AFullDiskLeavesTheOnesBefore) {
   EXPECT_EQ(backup(store, directory()).code(), Errc::kNoSpace);
   memory_detail::set_fault_hook(nullptr);
   EXPECT_EQ(list_backups(directory()).value().size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(directory() + "/runs-00000002-000")) << "the disk is full";
   expect_contents(*std::make_unique<Store<>>(restored(0, "copy")), expected);
   EXPECT_EQ(backup(store, directory()).value().number, 2u) << "the next one goes on";
   EXPECT_TRUE(store.close()) << "no checkpoint was left";

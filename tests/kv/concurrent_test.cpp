@@ -504,6 +504,35 @@ TEST_P(Concurrent, VerifyBesideErasesFindsNothing) {
   EXPECT_EQ(found, 0u) << first;
 }
 
+// Where a pass moved the tombstone in front of a record meanwhile, the tombstone went and the record
+// stayed: undead, in no index, and back after a crash.
+TEST_P(Concurrent, WhatASnapshotHeldIsDeadBehindItWhereTombstonesAreMovedMeanwhile) {
+  auto store = open();
+  std::atomic<bool> stop{false};
+  std::thread reclaiming([&] {
+    while (!stop)  // Runs without a living record: those of the tombstones.
+      ForTests::pass(store, 1).value();
+  });
+  constexpr int kRounds = 8 * kScale, kKeys = 3'000, kFillers = 30;
+  const auto filler = [](int i) { return "filler" + std::to_string(i); };
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < kKeys; ++i)
+      ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(1, 100)));
+    for (int i = 0; i < kFillers; ++i)
+      ASSERT_TRUE(store.put(filler(round * kFillers + i), text_of(1, 100)));
+    const Snapshot snapshot = store.snapshot();
+    for (int i = 0; i < kKeys; ++i)
+      ASSERT_TRUE(store.erase("key" + std::to_string(i)).value());
+    ASSERT_TRUE(ForTests::seal(store));
+  }
+  stop = true;
+  reclaiming.join();
+  for (int i = 0; i < kRounds * kFillers; ++i)
+    ASSERT_TRUE(store.erase(filler(i)).value());
+  EXPECT_EQ(store.count(), 0u);
+  EXPECT_EQ(store.stats().live_bytes, 0u);
+}
+
 TEST(ConcurrentExit, AThreadThatStillWritesWhileItEndsHasASessionOfItsOwn) {
   const Scratch scratch = Scratch::tmpfs();
   auto store = Store<>::open(scratch.path("store"), tiny()).value();

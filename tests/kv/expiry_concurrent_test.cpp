@@ -131,5 +131,29 @@ TEST_P(ExpiryConcurrent, NothingThatHasExpiredIsSeenNorAnythingOlder) {
   }
 }
 
+// Half of an old stamp and half of a new one would be one that has expired.
+TEST_P(ExpiryConcurrent, AStampOfFourBytesIsReadWholeBesideUpdatesInPlace) {
+  auto store = open(with_words({0}));
+  ASSERT_TRUE(store.expire({.prefix = "", .offset_bytes = 2, .width_bytes = 4, .ttl = 1}));
+  ASSERT_TRUE(store.set_clock(0xff));
+  const auto word_of = [](std::uint64_t stamp) { return stamp << 16; };
+  std::uint64_t word = word_of(0xff);
+  ASSERT_TRUE(store.put("k", {reinterpret_cast<const char*>(&word), sizeof word}));
+  ASSERT_TRUE(ForTests::seal(store));
+  std::atomic<bool> reading{true};
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; reading; ++i)
+      store.update_word("k", 0, [&](std::uint64_t) { return word_of(i % 2 == 0 ? 0x100 : 0xff); })
+          .value();
+  });
+  int absent = 0;
+  std::string value;
+  for (int i = 0; i < kSteps; ++i)
+    absent += !store.get("k", value);
+  reading = false;
+  writer.join();
+  EXPECT_EQ(absent, 0);
+}
+
 }  // namespace
 }  // namespace holdfast::kv

@@ -185,6 +185,30 @@ TEST_P(Expiry, ASnapshotKeepsItsClock) {
   EXPECT_EQ(store.count(), 0u);
 }
 
+// A rule that comes later would take records from it.
+TEST_P(Expiry, ASnapshotKeepsItsRules) {
+  auto options = tiny();
+  options.order = true;
+  auto store = open(options);
+  ASSERT_TRUE(store.set_clock(105));
+  ASSERT_TRUE(store.put("a", stamped(100)));
+  Snapshot early = store.snapshot();
+  ASSERT_TRUE(store.expire(after(10)));
+  ASSERT_TRUE(store.expire({.prefix = "a", .offset_bytes = 0, .ttl = 5}));
+  std::string value;
+  EXPECT_EQ(store.get("a", value).code(), Errc::kNotFound);
+  EXPECT_EQ(store.snapshot().count(), 0u);
+  EXPECT_TRUE(early.get("a", value));
+  EXPECT_EQ(early.count(), 1u);
+  auto cursor = early.cursor().value();
+  EXPECT_TRUE(cursor.first("a")) << "an ordered walk, too";
+  ASSERT_TRUE(store.put("a", stamped(200)));
+  ASSERT_TRUE(ForTests::seal(store));
+  ASSERT_TRUE(store.reclaim());
+  EXPECT_TRUE(early.get("a", value));
+  EXPECT_EQ(value, stamped(100));
+}
+
 // A writer may have drawn its sequence before the record that expires. When that has left the index
 // but not the medium, the writer has to be newer: after a crash the two are compared.
 TEST_P(Expiry, APutWithAnOlderSequenceBehindASweep) {

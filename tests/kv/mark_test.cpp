@@ -161,6 +161,34 @@ TEST_P(Marks, ReclamationKeepsWhatTheNewestNeedsAndNoMore) {
   EXPECT_LT(again.stats().used_bytes, alone + 25 * tiny().block_bytes);
 }
 
+// Each time by another process, so that nobody remembers which runs have been emptied.
+TEST_P(Marks, MarksOfStoresThatAreOpenedForThemDoNotKeepWhatIsDead) {
+  std::uint64_t used = 0;
+  for (int round = 0; round < 8; ++round) {
+    auto store = open();
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      ASSERT_TRUE(store.put(key, text_of(static_cast<std::uint64_t>(round), 300)));
+      if (i % 4 == 0) {
+        ASSERT_TRUE(store.erase(key).value());
+      }
+    }
+    ASSERT_TRUE(store.mark());
+    ASSERT_TRUE(store.reclaim());
+    if (round == 1) used = store.stats().used_bytes;
+    ASSERT_TRUE(store.close());
+    auto again = open();
+    ASSERT_TRUE(again.reclaim());
+    EXPECT_EQ(again.count(), 75u);
+  }
+  auto store = open();
+  ASSERT_TRUE(store.reclaim());
+  EXPECT_LE(store.stats().used_bytes, used + used / 2);
+  const Contents expected = contents_of(store);
+  ASSERT_TRUE(store.close());
+  expect_at_mark(expected);
+}
+
 TEST_P(Marks, KeyspacesAndTheClockAreThoseOfTheMoment) {
   Contents in_orders;
   {

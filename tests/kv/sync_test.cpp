@@ -2,10 +2,13 @@
 #include <cerrno>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
 
+#include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/memory/system.hpp>
 
+#include "for_tests.hpp"
 #include "support.hpp"
 
 namespace holdfast::kv {
@@ -57,6 +60,30 @@ TEST_F(Syncs, AFailedSyncMakesNothingDurable) {
   at_sync = {};
   EXPECT_FALSE(store.sync()) << "a failed sync is not tried again";
   EXPECT_LT(store.durable_up_to(), version);
+}
+
+// A sync of another thread has taken the run over, and has not sealed it yet.
+TEST_F(Syncs, ACheckpointHasTheRunThatASyncUnderWayIsAboutToSeal) {
+  auto store = open();
+  put(store);
+  ASSERT_TRUE(ForTests::seal(store));
+  ASSERT_TRUE(store.sync()) << "now its tail waits for one more";
+  std::promise<void> begun, go_on;
+  at_sync = [&, first = true]() mutable {
+    if (std::exchange(first, false)) {
+      begun.set_value();
+      go_on.get_future().wait();
+    }
+    return 0;
+  };
+  std::thread syncing([&] { EXPECT_TRUE(store.sync()); });
+  begun.get_future().wait();
+  auto runs =
+      std::async(std::launch::async, [&] { return store.checkpoint().value().runs().size(); });
+  runs.wait_for(std::chrono::milliseconds(100));  // As long as it may take without the sync.
+  go_on.set_value();
+  syncing.join();
+  EXPECT_EQ(runs.get(), 1u);
 }
 
 TEST_F(Syncs, TheBackgroundSyncsWhatWasWrittenAndNothingAtRest) {

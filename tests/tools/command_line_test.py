@@ -131,6 +131,26 @@ class Errors(CommandLine):
         self.assertIn('negative', self.run_command('kv', 'bench', '--region', 'r', '--repeat', '-1', code=2).stderr)
         self.assertEqual(self.kv('list', '--limit', '1').stdout, 'a\tb\n')
 
+    def test_numbers_that_are_too_large_are_refused_and_not_made_smaller(self):
+        """The clock never runs backwards: one digit too many ended all records that have a time, for good."""
+        self.kv('put', 'a', 'b')
+        self.kv('expire', '--ttl', '5')
+        huge = '99999999999999999999'
+        self.assertIn(f"'{huge}' is too large", self.kv('clock', huge, code=2).stderr)
+        self.assertIn(f"'{huge}' is too large", self.kv('expire', '--prefix', 'b', '--ttl', huge, code=2).stderr)
+        self.assertIn("'-1' is negative", self.kv('expire', '--prefix', 'b', '--ttl', '-1', code=2).stderr)
+        self.assertTrue(self.kv('expiry').stdout.startswith('clock 0\n'))
+        self.kv('clock', str(2**64 - 1))
+
+    def test_a_keyspace_without_a_name_is_not_the_store(self):
+        """`--space "$SPACE"` without a SPACE wrote among the store's own keys."""
+        self.kv('put', 'a', 'b')
+        self.assertIn('1 to 255 bytes', self.kv('--space', '', 'put', 'a', 'c', code=2).stderr)
+        self.assertEqual(self.kv('get', 'a').stdout.strip(), 'b')
+        elsewhere = str(self.place / 'elsewhere')
+        self.run_command('kv', elsewhere, '--space', 'nope', 'expire', '--ttl', '5', code=1)
+        self.assertFalse(os.path.exists(elsewhere))
+
     def test_numbers_and_their_nouns_agree(self):
         self.kv('put', 'a', 'b')
         self.assertRegex(self.kv('verify').stdout, r'sound: 1 record, 0 tombstones, \d+ blocks?, ')

@@ -174,12 +174,15 @@ class Backups(Command):
         for inside in (self.store, self.store + '/backups', self.store + '/../' + os.path.basename(self.store) + '/b'):
             self.refused('kv', self.store, 'backup', inside, code=2, says='would go with it')
         self.refused('kv', self.store, 'backup', '', code=2, says='DIR is empty')
+        self.refused('kv', 'restore', backups, backups, code=2, says='which is for backups')
         runs = pathlib.Path(backups, 'runs-00000001-000')
         whole = runs.read_bytes()
         runs.write_bytes(whole[:70] + bytes([whole[70] ^ 1]) + whole[71:])
         self.assertIn(b'damage', self.holdfast('kv', 'backup', '--verify', backups, code=1))
         self.refused('kv', 'restore', backups, again, code=1, says=('runs-00000001-000', '--verify'))
         self.assertEqual(self.kv('get', 'ada'), b'lovelace')
+        runs.unlink()
+        self.refused('kv', 'restore', backups, self.path('once more'), code=1, says='remove it before the next try')
 
 
 class Keyspaces(Command):
@@ -728,6 +731,17 @@ class Transfer(Command):
             answer = json.loads(out)
             self.assertEqual((answer['imported'], answer['records'], answer['skipped']), (20000, 20000, 0))
             self.assertIn(b'clean', self.kv('stats'))
+
+    def test_an_export_does_not_take_the_place_of_the_store(self):
+        file, link = self.path('file', b''), self.path('link')
+        self.kv('put', 'k', 'v')
+        self.holdfast('kv', file, 'put', 'k', 'v')
+        os.symlink('store', link)
+        for inside in (self.store + '/segment-000000', link + '/all.csv'):
+            self.refused('kv', self.store, 'export', inside, code=2, says='is in the store')
+        self.refused('kv', file, 'export', file, code=2, says='is in the store')
+        self.assertEqual(self.kv('get', 'k'), b'v')
+        self.assertEqual(self.holdfast('kv', file, 'get', 'k'), b'v')
 
     def test_export_to_a_pipe_or_through_a_link_writes_there(self):
         """A pipe or device was replaced by a file, and so was a symbolic link."""
