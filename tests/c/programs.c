@@ -200,6 +200,7 @@ static void* thread_with_an_end(void* store) {
 void ends_of_threads(void) {
   char path[512];
   hf_store* store = NULL;
+  hf_stats stats;
   pthread_t running;
   int i;
   path_in_scratch(path, sizeof path, "ends");
@@ -210,5 +211,9 @@ void ends_of_threads(void) {
     CHECK(pthread_join(running, NULL) == 0);
   }
   CHECK(pthread_key_delete(at_end) == 0);
+  /* They are given back. One that writes owns a block of the medium. */
+  stats.size = sizeof stats;
+  OK(hf_stats_get(store, &stats));
+  CHECK(stats.sessions == 0);
   OK(hf_close(store));
 }
