@@ -199,9 +199,8 @@ void Space::leave_last_segment(Lane& lane) {
 void Space::reclaim_last_segments(const Lane& own) {
   const auto keep = pins_.empty() ? head() : std::min(head(), *pins_.begin());
   for (const auto& lane : lanes_) {
-    if ((lane.get() != &own && HF_MUTANT("L33", lane->taken, false)) || lane->failed) continue;
-    if (lane->uses.size() == 1 && lane->last_lsn < keep + HF_MUTANT("L34", 0, 1) &&
-        (holds_[lane->uses.back().index] == 0 || HF_MUTANT("L35", false, true)))
+    if ((lane.get() != &own && lane->taken) || lane->failed) continue;
+    if (lane->uses.size() == 1 && lane->last_lsn < keep && holds_[lane->uses.back().index] == 0)
       leave_last_segment(*lane);
   }
 }
