@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <holdfast/base/thread_kept.hpp>
+
 namespace holdfast::c {
 namespace {
 
@@ -26,28 +28,27 @@ static_assert(same(HF_OK, Errc::kOk) && same(HF_INVALID_OPTION, Errc::kInvalidOp
               same(HF_VERSION_MISMATCH, Errc::kVersionMismatch) && same(HF_CLOSED, Errc::kClosed));
 
 // What this thread's last failure was; its text is put together when it is asked for.
-struct LastFailure {
-  Errc code = Errc::kOk;
+constinit thread_local Errc last_code = Errc::kOk;
+struct Words {
   std::string detail, text;
 };
-LastFailure& last_failure() {
-  thread_local LastFailure failure;
-  return failure;
-}
 
 }  // namespace
 
 std::int32_t failed(Error error) noexcept {
-  LastFailure& last = last_failure();
-  last.code = error.code;
-  last.detail = std::move(error.detail);
+  last_code = error.code;
+  try {
+    ThreadKept<Words>::get().detail = std::move(error.detail);
+  } catch (const std::bad_alloc&) {
+    // The first failure of this thread, and no memory for its words.
+  }
   return static_cast<std::int32_t>(error.code);
 }
 
 std::int32_t out_of_memory() noexcept {
-  LastFailure& last = last_failure();
-  last.code = Errc::kNoSpace;
-  last.detail.clear();  // Words would take memory.
+  last_code = Errc::kNoSpace;
+  // Words would take memory.
+  if (Words* const words = ThreadKept<Words>::peek()) words->detail.clear();
   return HF_NO_SPACE;
 }
 
@@ -80,13 +81,13 @@ const char* hf_code_name(int32_t code) {
 }
 
 const char* hf_last_error(void) {
-  c::LastFailure& last = c::last_failure();
-  if (last.code == Errc::kOk) return "";
-  const char* name = hf_code_name(static_cast<std::int32_t>(last.code));
-  if (last.detail.empty()) return name;
+  if (c::last_code == Errc::kOk) return "";
+  const char* name = hf_code_name(static_cast<std::int32_t>(c::last_code));
+  c::Words* const words = ThreadKept<c::Words>::peek();
+  if (words == nullptr || words->detail.empty()) return name;
   try {
-    last.text = std::string(name) + ": " + last.detail;
-    return last.text.c_str();
+    words->text = std::string(name) + ": " + words->detail;
+    return words->text.c_str();
   } catch (const std::bad_alloc&) {
     return name;
   }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,8 @@ std::int32_t boundary(Body&& body) noexcept {
     return failed(std::move(status).error());
   } catch (const std::bad_alloc&) {
     return out_of_memory();
+  } catch (const std::length_error&) {
+    return failed({Errc::kTooLarge, "a length beyond what memory can hold was given"});
   } catch (const std::exception& exception) {
     return failed({Errc::kIo, exception.what()});
   } catch (...) {

@@ -1,8 +1,8 @@
 // Several records by one call: packed keys and values, and atomic batches.
 #include <cstring>
-#include <memory>
 #include <vector>
 
+#include <holdfast/base/thread_kept.hpp>
 #include <holdfast/c/boundary.hpp>
 #include <holdfast/c/handles.hpp>
 
@@ -24,8 +24,7 @@ std::vector<std::string_view> unpack(std::size_t count, const void* bytes, const
   return texts;
 }
 
-// Where look-ups put a group of values, kept from call to call for the memory of its strings. On
-// the heap: a library that is loaded at run time has little thread-local memory.
+// Where look-ups put a group of values, kept from call to call for the memory of its strings.
 struct Group {
   static constexpr std::size_t kKeys = 64;
   static constexpr std::size_t kKeptBytes = 64 * KiB;  // Of a value's string.
@@ -76,8 +75,7 @@ int32_t hf_get_many(hf_store* store, size_t count, const void* keys, const uint3
 
     *answered = 0;
     const auto texts = c::unpack(count, keys, key_bytes);
-    thread_local const auto kept = std::make_unique<c::Group>();
-    c::Group& group = *kept;
+    c::Group& group = ThreadKept<c::Group>::get();
     std::size_t used = 0;
     while (*answered < count) {
       const std::size_t first = *answered;

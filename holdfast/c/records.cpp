@@ -131,7 +131,8 @@ int32_t hf_update_word(hf_store* store, const void* key, size_t key_bytes, uint3
   return boundary([&]() -> Status {
     HF_ASSIGN_OR_RETURN(const auto write, c::write_of(store, key, key_bytes, flags));
     if (operation < HF_WORD_SET || operation > HF_WORD_MAX_UNSIGNED)
-      return c::unknown_number("operation", operation, "HF_WORD_SET (0) to HF_WORD_MAX (3)");
+      return c::unknown_number("operation", operation,
+                               "HF_WORD_SET (0) to HF_WORD_MAX_UNSIGNED (3)");
     return c::give(write.store.update_word(
                        write.key, offset_bytes,
                        [&](std::uint64_t word) {

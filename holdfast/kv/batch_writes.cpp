@@ -13,15 +13,17 @@
 #include <holdfast/base/mutant.hpp>
 namespace holdfast::kv {
 
+// The operation comes last: bytes of one that ended in an exception are nobody's.
 void WriteBatch::put(std::string_view key, std::string_view value) {
-  operations_.push_back(
-      {bytes_.size(), key.size(), bytes_.size() + key.size(), value.size(), 0, false});
+  const std::uint64_t at = bytes_.size();
   bytes_.append(key).append(value);
+  operations_.push_back({at, key.size(), at + key.size(), value.size(), 0, false});
 }
 
 void WriteBatch::erase(std::string_view key) {
-  operations_.push_back({bytes_.size(), key.size(), 0, 0, 0, true});
+  const std::uint64_t at = bytes_.size();
   bytes_.append(key);
+  operations_.push_back({at, key.size(), 0, 0, 0, true});
 }
 
 WriteBatch::View WriteBatch::operator[](std::size_t i) const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <holdfast/base/thread_kept.hpp>
+
 namespace holdfast::kv {
 namespace {
 
@@ -21,12 +23,10 @@ Living& living() {
   return living;
 }
 
-// What this thread has given back it uses no more, also where destructors of its other thread-local
-// objects still call verbs: they get a session that is given back with the store only.
-constinit thread_local bool given_back = false;
-
 }  // namespace
 
+// Where destructors at the end of the thread still call verbs, there is another one, whose sessions
+// are given back, too.
 struct Sessions::OfThread {
   struct Entry {
     std::uint64_t owner;
@@ -35,7 +35,6 @@ struct Sessions::OfThread {
   std::vector<Entry> entries;
 
   ~OfThread() {
-    given_back = true;
     last_used_ = {};
     Living& stores = living();
     const Lock lock(stores.mutex);
@@ -46,7 +45,6 @@ struct Sessions::OfThread {
 };
 
 constinit thread_local Sessions::LastUsed Sessions::last_used_;
-thread_local Sessions::OfThread Sessions::of_thread_;
 
 Sessions::Sessions(EpochDomain& epochs, BlockTable& table, EpochDomain* users)
     : epochs_(epochs), table_(table), users_(users), id_(next_id.fetch_add(1)) {
@@ -62,11 +60,7 @@ Sessions::~Sessions() {
 }
 
 Session& Sessions::find() {
-  if (given_back) [[unlikely]] {
-    last_used_ = {id_, &take()};
-    return *last_used_.session;
-  }
-  OfThread& own = of_thread_;
+  OfThread& own = ThreadKept<OfThread>::get();
   for (const auto& entry : own.entries) {
     if (entry.owner == id_) {
       last_used_ = {id_, entry.session};
@@ -89,8 +83,9 @@ Session& Sessions::find() {
 
 Session* Sessions::present() const {
   if (last_used_.owner == id_) return last_used_.session;
-  if (given_back) return nullptr;
-  for (const auto& entry : of_thread_.entries) {
+  const OfThread* const own = ThreadKept<OfThread>::peek();
+  if (own == nullptr) return nullptr;
+  for (const auto& entry : own->entries) {
     if (entry.owner == id_) return entry.session;
   }
   return nullptr;

@@ -139,7 +139,6 @@ class Sessions {
   struct OfThread;
   // A look at it is a load, not a call, also in code that may become part of a shared library.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local LastUsed last_used_;
-  static thread_local OfThread of_thread_;
 
   Session& find();
   Session& take();

@@ -126,6 +126,87 @@ TEST_P(AnyLog, RunsFullAndGoesOnAfterTruncation) {
   EXPECT_EQ(found.back(), "room");
 }
 
+// As many lanes as segments: each has one, and none is left over for the next.
+TEST_P(AnyLog, HasRoomAgainOnceAllIsTruncatedAlsoIfItsLanesHaveAllSegments) {
+  auto region = dram(4 * KiB + 2 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 2)).value();
+  auto other = log.appender().value();
+  const auto one = pattern(1, 100), two = pattern(2, 100);
+  for (int lap = 0; lap < 5; ++lap) {
+    while (log.append(bytes(one))) {
+    }
+    while (other.append(bytes(two))) {
+    }
+    const auto refused = log.append(bytes(one));
+    EXPECT_EQ(refused.code(), Errc::kNoSpace);
+    EXPECT_GT(records(log).size(), 40u);
+    ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+    EXPECT_TRUE(records(log).empty());
+    ASSERT_TRUE(log.append(bytes(one)));
+    ASSERT_TRUE(other.append(bytes(two)));
+    EXPECT_EQ(records(log), (std::vector<std::string>{one, two}));
+    log = reopened(
+        [&] {
+          {
+            const auto gone = std::move(other);
+          }
+          return std::move(log);
+        }(),
+        region);
+    EXPECT_EQ(records(log), (std::vector<std::string>{one, two}));
+    other = log.appender().value();
+  }
+}
+
+// Threads that came once and went.
+TEST_P(AnyLog, TakesTheSegmentsOfLanesThatNobodyHoldsOnceTheyAreTruncated) {
+  auto region = dram(4 * KiB + 4 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 4)).value();
+  {
+    std::vector<LogAppender> threads;
+    for (int i = 0; i < 3; ++i)
+      threads.push_back(log.appender().value());
+    for (auto& thread : threads)
+      ASSERT_TRUE(thread.append(bytes("once")));
+  }
+  EXPECT_EQ(log.free_segments(), 1u);
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const auto lsn = log.append(bytes(pattern(i, 1'000)));
+    ASSERT_TRUE(lsn) << i << ": " << lsn.error().message();
+    ASSERT_TRUE(log.truncate(*lsn));
+    if (i % 50 != 0) continue;
+    // They come again.
+    auto thread = log.appender().value();
+    ASSERT_TRUE(thread.append(bytes("again")));
+    EXPECT_EQ(records(log), (std::vector<std::string>{pattern(i, 1'000), "again"}));
+  }
+  log = reopened(std::move(log), region);
+  EXPECT_EQ(records(log), std::vector{pattern(499, 1'000)});
+}
+
+// A reader that is not at its end holds the last segment of each lane.
+TEST_P(AnyLog, AFullLastSegmentIsNotTakenUnderAReader) {
+  auto region = dram(4 * KiB + 2 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 2)).value();
+  auto other = log.appender().value();
+  ASSERT_TRUE(other.append(bytes("other")));
+  std::size_t count = 0;
+  while (log.append(bytes(pattern(count, 100))))
+    ++count;
+  auto reader = log.read();
+  ASSERT_TRUE(reader.next().value());
+  ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+  EXPECT_EQ(log.append(bytes(pattern(0, 100))).code(), Errc::kNoSpace);
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_TRUE(reader.next().value());
+    EXPECT_EQ(text(reader.record()), pattern(i, 100));
+  }
+  {
+    const auto gone = std::move(reader);
+  }
+  EXPECT_TRUE(log.append(bytes(pattern(0, 100))));
+}
+
 TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     Random random(seed);

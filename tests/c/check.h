@@ -53,5 +53,6 @@ void arguments(void);
 void children_of_a_store(void);
 void random_operations(void);
 void threads(void);
+void ends_of_threads(void);
 
 #endif

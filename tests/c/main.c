@@ -52,7 +52,8 @@ static const Group groups[] = {GROUP(library_and_options),
                                GROUP(arguments),
                                GROUP(children_of_a_store),
                                GROUP(random_operations),
-                               GROUP(threads)};
+                               GROUP(threads),
+                               GROUP(ends_of_threads)};
 
 int main(int count, char** words) {
   const char* wanted = count == 3 ? words[1] : NULL;

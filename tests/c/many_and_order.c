@@ -2,6 +2,23 @@
 
 #define COUNT 200 /* More than one group of look-ups. */
 
+/* A length that no memory can hold. What was appended of it before that was noticed must not become
+ * a part of the next key. */
+static void a_batch_that_refused_a_put(hf_store* store) {
+  const size_t too_many = ~(size_t)0;
+  hf_batch* batch = NULL;
+  OK(hf_batch_new(&batch));
+  FAILS(hf_batch_put(batch, "lost", 4, "v", too_many), HF_TOO_LARGE, "length");
+  FAILS(hf_batch_put(batch, "lost", too_many, "v", 1), HF_TOO_LARGE, "length");
+  FAILS(hf_batch_erase(batch, "lost", too_many), HF_TOO_LARGE, "length");
+  OK(hf_batch_put(batch, "batch:kept", 10, "value", 5));
+  OK(hf_batch_write(store, batch, 0, NULL));
+  CHECK(strcmp(get(store, "batch:kept"), "value") == 0);
+  CHECK(strcmp(get(store, "lost"), "") == 0);
+  OK(hf_erase(store, "batch:kept", 10, 0, NULL));
+  hf_batch_free(batch);
+}
+
 void several_records(void) {
   char path[512], keys[COUNT * 4], values[COUNT * 300], buffer[COUNT * 300];
   uint32_t key_bytes[COUNT + 1];
@@ -73,6 +90,7 @@ void several_records(void) {
   CHECK(hf_get(store, "a", 1, NULL, 0, &count) == HF_NOT_FOUND);
   hf_batch_free(batch);
   hf_batch_free(NULL);
+  a_batch_that_refused_a_put(store);
   OK(hf_close(store));
 }
 

@@ -164,6 +164,7 @@ void single_records(void) {
   CHECK(hf_update_word(store, "none", 4, 0, HF_WORD_SET, 9, 0, NULL) == HF_NOT_FOUND);
   FAILS(hf_update_word(store, "n", 1, 4, HF_WORD_SET, 9, 0, NULL), HF_INVALID_OPTION, "4");
   FAILS(hf_update_word(store, "n", 1, 0, 4, 9, 0, NULL), HF_INVALID_OPTION, "operation=4");
+  CHECK(strstr(hf_last_error(), "HF_WORD_MAX_UNSIGNED (3)") != NULL);
 
   FAILS(hf_put(store, "k", 1, "v", 1, 8, NULL), HF_INVALID_OPTION, "flags=8");
   FAILS(hf_put(store, "k", 1, "v", 1, HF_DURABLE_PROCESS | HF_DURABLE_POWER, NULL),

@@ -175,3 +175,45 @@ void threads(void) {
   CHECK(sum == THREADS * ADDITIONS);
   OK(hf_close(store));
 }
+
+/* What a thread does once more at its very end: the destructor of a key comes behind those of all
+ * thread-local objects of the library. */
+static void all_kinds_of_calls(void* argument) {
+  hf_store* store = argument;
+  const uint32_t key_bytes = 1;
+  char buffer[64];
+  uint64_t value_bytes = 0;
+  int32_t code = -1;
+  size_t answered = 0;
+  OK(hf_put(store, "k", 1, "value", 5, 0, NULL));
+  OK(hf_get_many(store, 1, "k", &key_bytes, buffer, sizeof buffer, &value_bytes, &code, &answered));
+  CHECK(answered == 1 && code == HF_OK && value_bytes == 5 && memcmp(buffer, "value", 5) == 0);
+  FAILS(hf_get(NULL, "k", 1, buffer, sizeof buffer, &value_bytes), HF_INVALID_OPTION, "store");
+}
+static pthread_key_t at_end;
+static void* thread_with_an_end(void* store) {
+  CHECK(pthread_setspecific(at_end, store) == 0);
+  all_kinds_of_calls(store);
+  return NULL;
+}
+
+void ends_of_threads(void) {
+  char path[512];
+  hf_store* store = NULL;
+  hf_stats stats;
+  pthread_t running;
+  int i;
+  path_in_scratch(path, sizeof path, "ends");
+  store = create_in_small_files(path);
+  CHECK(pthread_key_create(&at_end, all_kinds_of_calls) == 0);
+  for (i = 0; i < 3; ++i) {
+    CHECK(pthread_create(&running, NULL, thread_with_an_end, store) == 0);
+    CHECK(pthread_join(running, NULL) == 0);
+  }
+  CHECK(pthread_key_delete(at_end) == 0);
+  /* They are given back. One that writes owns a block of the medium. */
+  stats.size = sizeof stats;
+  OK(hf_stats_get(store, &stats));
+  CHECK(stats.sessions == 0);
+  OK(hf_close(store));
+}

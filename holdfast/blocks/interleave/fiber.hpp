@@ -22,6 +22,7 @@
 #include <new>
 #include <utility>
 
+#include <holdfast/base/thread_kept.hpp>
 #include <holdfast/blocks/interleave/scheduler.hpp>
 
 namespace holdfast::blocks {
@@ -61,16 +62,12 @@ class FramePool {
   std::array<Block*, kSteps> free_{};
 };
 
-inline FramePool& frame_pool() {
-  thread_local FramePool pool;
-  return pool;
-}
-
 struct PromiseBase {
   Step step = Step::kAgain;  // Why it stands still.
-  static void* operator new(std::size_t bytes) { return frame_pool().take(bytes); }
+  static void* operator new(std::size_t bytes) { return ThreadKept<FramePool>::get().take(bytes); }
   static void operator delete(void* frame, std::size_t bytes) noexcept {
-    frame_pool().give(frame, bytes);
+    if (auto* const pool = ThreadKept<FramePool>::peek()) return pool->give(frame, bytes);
+    ::operator delete(frame);
   }
 };
 

@@ -167,7 +167,10 @@ Status Space::recover_lane(Lane& lane) {
       at = frame.next;
       last = lane.last_lsn = frame.lsn;
     }
-    const auto lsn = frames_->proof_of_loss(segment, at, last, limit_);
+    // What was truncated proves nothing: it may be what lay here before the segment was taken by
+    // another lane, by a header that did not become durable.
+    const auto needed = std::max(last, HF_MUTANT("L32", head() - 1, 0));
+    const auto lsn = frames_->proof_of_loss(segment, at, needed, limit_);
     if (lsn == 0) break;
     if (!region_.read_only())
       return damaged(use.index, at,
@@ -189,12 +192,7 @@ Status Space::recover_lane(Lane& lane) {
   // readers rely on them.
   if (!segment.paged()) region_.persist().write_back(segment.data, at - HF_MUTANT("L13", 0, 64));
   HF_RETURN_IF_ERROR(frames_->repair(segment, at));
-  if (lane.last_lsn < head() + HF_MUTANT("L12", 0, 1)) {  // Nothing in it is needed.
-    free_.push_back(use.index);
-    lane.uses.clear();
-    lane.segment = {};
-    lane.last_lsn = 0;
-  }
+  if (lane.last_lsn < head() + HF_MUTANT("L12", 0, 1)) leave_last_segment(lane);
   return {};
 }
 

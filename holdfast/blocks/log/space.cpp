@@ -184,6 +184,27 @@ void Space::reclaim() {
   }
 }
 
+// Nothing in it is needed.
+void Space::leave_last_segment(Lane& lane) {
+  free_.push_back(lane.uses.back().index);
+  lane.uses.clear();
+  lane.segment = {};
+  lane.cut = false;
+  lane.last_lsn = 0;
+  lane.tail.store(0, std::memory_order_release);
+}
+
+// Of `own`, whose thread this is, and of lanes that no thread has: the segments that reclaim()
+// leaves to them, where nothing in these is needed either.
+void Space::reclaim_last_segments(const Lane& own) {
+  const auto keep = pins_.empty() ? head() : std::min(head(), *pins_.begin());
+  for (const auto& lane : lanes_) {
+    if ((lane.get() != &own && lane->taken) || lane->failed) continue;
+    if (lane->uses.size() == 1 && lane->last_lsn < keep && holds_[lane->uses.back().index] == 0)
+      leave_last_segment(*lane);
+  }
+}
+
 std::uint64_t Space::free_segments() {
   const std::lock_guard hold(mutex_);
   reclaim();
@@ -207,11 +228,13 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
   const std::lock_guard hold(mutex_);
   if (!lane.uses.empty()) lane.uses.back().last_lsn = lane.last_lsn;
   reclaim();
+  if (free_.empty()) reclaim_last_segments(lane);
   if (free_.empty())
     return Error{Errc::kNoSpace,
                  "log: all " + std::to_string(segments_) + " segments hold records from LSN " +
                      std::to_string(head()) +
-                     " on; truncate what is not needed any more, and let readers go"};
+                     " on, or are the last ones of other appenders; truncate what is not needed "
+                     "any more, and let readers and appenders go"};
   // On page media what lies in the lane's segments before must not be lost while the new one is
   // kept: the new one's header vouches for it.
   if (writer_.paged() && HF_MUTANT("L09", true, lane.uses.size() < 2))

@@ -155,7 +155,10 @@ class Space {
   Status take_segment(Lane& lane, std::span<const Record> records);
   Status forget_failure(Lane& lane);
   Status raise_limit();  // Under the mutex.
+  // These three under the mutex.
   void reclaim();
+  void reclaim_last_segments(const Lane& own);
+  void leave_last_segment(Lane& lane);
   void make_lanes(std::uint64_t last_lsn);
 
   // recovery.cpp

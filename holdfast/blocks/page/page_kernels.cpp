@@ -1,11 +1,11 @@
 #include <holdfast/blocks/page/page_kernels.hpp>
 
 #include <cstring>
-#include <memory>
 
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
+#include <holdfast/base/thread_kept.hpp>
 
 namespace holdfast::blocks::page_detail {
 
@@ -26,14 +26,11 @@ namespace {
 
 // Records and merged pages are put together here: one pass of the checksum and one copy to the
 // medium, whatever the pattern of dirty lines; what was written is never read.
-// Each thread has its own, allocated at its first use: as a thread-local array it made libraries
-// that are loaded at run time (Java's) too large for the space that glibc keeps for such variables.
 std::byte* staging() {
   struct alignas(kCacheLineBytes) Staging {
     std::byte bytes[record_bytes(LineSet::kMaxLines)];
   };
-  thread_local const auto mine = std::make_unique_for_overwrite<Staging>();
-  return mine->bytes;
+  return ThreadKept<Staging>::get().bytes;
 }
 
 constexpr std::size_t kChecked = sizeof(std::uint64_t);  // Behind the checksum.
