@@ -55,7 +55,7 @@ int report_directory(const std::string& directory, const Error& error) {
 Status check_is_elsewhere(const std::string& spec, const std::string& directory) {
   if (directory.empty())
     return Error{Errc::kInvalidOption, "DIR is empty; name a directory for the backups"};
-  if (!lies_in(directory, spec.substr(0, spec.find('?')))) return {};
+  if (!lies_in_store(directory, spec)) return {};
   return Error{
       Errc::kInvalidOption,
       fmt::format("{} is in the store {}, and would go with it; name a directory elsewhere",

@@ -110,8 +110,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
     return report_error(target, status.error());
   const auto prefix = option_bytes("--prefix", arguments.prefix, arguments.key_encoding);
   if (!prefix) return report_error(target, prefix.error());
-  if (arguments.file != "-" &&
-      lies_in(arguments.file, target.spec.substr(0, target.spec.find('?')))) {
+  if (arguments.file != "-" && lies_in_store(arguments.file, target.spec)) {
     return report_error(
         target, {Errc::kInvalidOption, fmt::format("{} is in the store {}; name a file elsewhere",
                                                    arguments.file, target.spec)});

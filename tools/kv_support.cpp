@@ -208,6 +208,10 @@ bool lies_in(const std::string& path, const std::string& directory) {
          std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
+bool lies_in_store(const std::string& path, const std::string& spec) {
+  return lies_in(path, path_of(spec));
+}
+
 bool warn_of_damage(const std::string& command, const std::string& spec, const kv::Store<>& store) {
   const std::vector<kv::Defect>& defects = store.recovery().defects;
   if (defects.empty()) return false;

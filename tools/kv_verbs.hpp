@@ -140,6 +140,8 @@ Result<kv::Store<>> open_for_reclaiming(const std::string& spec, bool at_mark = 
 
 // Whether a path is the directory or file, or lies in it, also by way of symbolic links.
 bool lies_in(const std::string& path, const std::string& directory);
+// The same of the store that a spec names.
+bool lies_in_store(const std::string& path, const std::string& spec);
 
 // Complains with what helps against this error, and returns the exit code. With --json the same
 // goes to standard output: {"error":{"kind":"busy","message":"…","remedy":"…"}}.

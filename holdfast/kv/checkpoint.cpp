@@ -209,9 +209,11 @@ Result<Checkpoint> StoreBase::checkpoint() {
 
 // ---- The mark: a checkpoint that stays where it is (mark.hpp) ----
 
+namespace {
+
 // What only the mark before keeps is emptied first, or the new one would keep it, too, and so would
 // each one to come: that a run has been emptied is not on the medium.
-static Status empty_dead_runs(Maintenance& maintenance) {
+Status empty_dead_runs(Maintenance& maintenance) {
   constexpr double kNothingLives = 1;
   const auto turn = maintenance.hold_off();
   const auto emptied = maintenance.pass(turn, ~std::size_t{0}, kNothingLives, 0);
@@ -220,6 +222,8 @@ static Status empty_dead_runs(Maintenance& maintenance) {
     return emptied.error();
   return {};
 }
+
+}  // namespace
 
 Result<Version> StoreCore::mark() {
   HF_RETURN_IF_ERROR(may_take(rooms));

@@ -268,7 +268,8 @@ class StoreBase {
   // have copied now. The mark before is gone. Copies no record: a bit per line of the medium, some
   // milliseconds; writers go on. From then on reclamation keeps what the mark needs, up to all that
   // lives now. Words as with a checkpoint. Fences on line media: one for each run that is open, one
-  // where there are patchable words, three; of the first mark four. Returns the version: every
+  // where there are patchable words, three; of the first mark four, of a later one also one for
+  // each run in which nothing lives. Returns the version: every
   // record at the mark has it or an older one. Errors: kReadOnly, kBusy (called by a verb that is
   // under way), kNoSpace (the mark before stays), kTooLarge, kIo.
   Result<Version> mark();

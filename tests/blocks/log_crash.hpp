@@ -59,6 +59,14 @@ class LogCrash : public testing::TestWithParam<LogCase> {
     protocol.print = print_texts;
     return protocol;
   }
+
+  // Whatever the moment of the crash: the log has what it had, and then perhaps `next`.
+  crash::Report check_next(crash::Protocol<Texts>& protocol, const std::string& next) const {
+    protocol.check = [&](const auto& past, const auto& seen) {
+      return is_sequence_of(past, seen, [&](std::uint64_t) { return Texts{next}; });
+    };
+    return crash::check(protocol, checker());
+  }
 };
 
 }  // namespace holdfast::blocks

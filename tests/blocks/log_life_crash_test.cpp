@@ -42,10 +42,7 @@ TEST_P(LogCrashLife, ARecordOfANewLapDoesNotMixWithTheOneThatLayThere) {
       finish(log);
     });
   };
-  protocol.check = [&](const auto& past, const auto& seen) {
-    return is_sequence_of(past, seen, [&](std::uint64_t) { return Texts{fresh}; });
-  };
-  const auto report = crash::check(protocol, checker());
+  const auto report = check_next(protocol, fresh);
   ASSERT_TRUE(report.ok()) << report;
 }
 
@@ -90,10 +87,7 @@ class LogCrashTaken : public LogCrash {
         finish(log);
       });
     };
-    protocol.check = [&](const auto& past, const auto& seen) {
-      return is_sequence_of(past, seen, [&](std::uint64_t) { return Texts{fresh}; });
-    };
-    const auto report = crash::check(protocol, checker());
+    const auto report = check_next(protocol, fresh);
     ASSERT_TRUE(report.ok()) << report;
   }
 };
@@ -235,10 +229,7 @@ TEST_P(LogCrashLife, ARecordThatAKilledProcessLeftIsDurableOnceSeenWhenNoLsnsAre
       EXPECT_EQ(log.append(bytes("no")).code(), Errc::kNoSpace);
     });
   };
-  protocol.check = [&](const auto& past, const auto& seen) {
-    return is_sequence_of(past, seen, [&](std::uint64_t) { return Texts{record}; });
-  };
-  const auto report = crash::check(protocol, checker());
+  const auto report = check_next(protocol, record);
   ASSERT_TRUE(report.ok()) << report;
   EXPECT_EQ(report.operation(1).barriers(), 1u);
 }

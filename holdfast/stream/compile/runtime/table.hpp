@@ -259,7 +259,6 @@ class Table {
   [[gnu::noinline]] void rebuild(std::size_t size) {
     constexpr std::size_t kAhead = 16;
     std::uint64_t hashes[kAhead];
-    index_.clear();  // It need not be copied.
     make_room(index_, size);
     index_.assign(size, 0);
     shift_ = 64 - __builtin_ctzll(size);
