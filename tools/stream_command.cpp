@@ -16,6 +16,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/bench/peers.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/connector.hpp>
@@ -45,6 +46,7 @@ struct StreamArguments {
   int ui = -1;           // The port; -1: no page.
   unsigned workers = 0;  // 0: what the script says.
   std::size_t queries = 1;
+  std::string kv_memory;  // Of --state kv; empty: what the script says.
   std::string sharing;
 };
 
@@ -106,10 +108,16 @@ Result<std::string> place_of_store(const StreamArguments& arguments, const std::
   return arguments.region;
 }
 
-Result<stream::OpenState> in_kv(const std::string& region, std::size_t queries, Use use) {
+Result<stream::OpenState> in_kv(const std::string& region, const StreamArguments& arguments,
+                                Use use) {
   const auto access = use == Use::kRun ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;
+  const auto queries = std::max<std::size_t>(arguments.queries, 1);
+  auto memory_bytes = stream::KvStateStore::memory_for_each_of(queries);
+  if (!arguments.kv_memory.empty()) {
+    HF_ASSIGN_OR_RETURN(const auto all, parse_bytes(arguments.kv_memory, "--state-memory"));
+    memory_bytes = all / queries;
+  }
   HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(region, access));
-  const auto memory_bytes = stream::KvStateStore::memory_for_each_of(queries);
   return stream::OpenState([store, memory_bytes](std::size_t query, const std::string&) {
     return Result<std::unique_ptr<stream::StateStore>>(std::make_unique<stream::KvStateStore>(
         store, static_cast<std::uint32_t>(query), memory_bytes));
@@ -135,9 +143,11 @@ Result<std::shared_ptr<stream::FileDescriptor>> locked_for_run(const std::string
 // Where states are: `open` may be called for the same state again and again.
 Result<stream::OpenState> places_of(const StreamArguments& arguments, Use use) {
   const auto& state = arguments.state;
+  if (state != "kv" && !arguments.kv_memory.empty())
+    return Error{Errc::kInvalidOption, "--state-memory belongs to --state kv"};
   if (state == "kv" || state == "rocksdb") {
     HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
-    return state == "kv" ? in_kv(place, arguments.queries, use) : in_rocksdb(place);
+    return state == "kv" ? in_kv(place, arguments, use) : in_rocksdb(place);
   }
   if (!arguments.region.empty())
     return Error{Errc::kInvalidOption, "--region belongs to --state kv and --state rocksdb"};
@@ -164,6 +174,8 @@ StreamArguments with_state_of(StreamArguments arguments, const stream::Script& s
   const auto& said = script.state_place();
   arguments.queries = script.plans().size();
   if (arguments.state.empty()) arguments.state = said.backend.empty() ? "dram" : said.backend;
+  if (arguments.state == "kv" && arguments.kv_memory.empty() && said.kv_memory)
+    arguments.kv_memory = std::to_string(*said.kv_memory);
   if (arguments.state == "dram") {
     if (arguments.directory.empty() && arguments.members.empty())
       arguments.directory = said.directory;
@@ -449,6 +461,10 @@ void add_places(CLI::App& app, StreamArguments& arguments) {
                  "Of --state kv: the region, as of holdfast kv; of --state rocksdb: a directory, "
                  "also with ?cache=512M&buffer=64M. It holds the checkpoints, too")
       ->type_name("SPEC");
+  app.add_option("--state-memory", arguments.kv_memory,
+                 "Of --state kv: how much of the state memory may have, too (default: a quarter of "
+                 "the memory that there is)")
+      ->type_name("BYTES");
   app.add_option("--checkpoint-dir", arguments.directory,
                  "Of --state dram: the directory of the checkpoints")
       ->type_name("DIR");

@@ -96,12 +96,16 @@ Result<bool> Script::set_state_place(const sql::syntax::Option& option) {
     return sql::error_at(option.at, escape(key) + " '" + escape(value) +
                                         "': a path is wanted, or one behind file://");
   }
-  if (key == "state.backend.rocksdb.block.cache-size") {
+  const bool is_cache = key == "state.backend.rocksdb.block.cache-size";
+  if (is_cache || key == "state.backend.kv.memory") {
     std::string text = value;  // "256mb", as Flink writes it.
     if (text.ends_with('b')) text.back() = 'B';
     const auto bytes = parse_bytes(text, key);
     if (!bytes) return sql::error_at(option.at, bytes.error().detail);
-    state_place_.rocksdb_cache = std::to_string(*bytes);
+    if (is_cache)
+      state_place_.rocksdb_cache = std::to_string(*bytes);
+    else
+      state_place_.kv_memory = *bytes;
     return true;
   }
   return false;

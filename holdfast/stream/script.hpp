@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,8 @@ struct QueryName {
 struct StatePlace {
   std::string backend;    // "dram", "kv", "rocksdb".
   std::string directory;  // Of checkpoints; of kv and RocksDB the place that holds the state, too.
-  std::string rocksdb_cache;  // Bytes: "256mb".
+  std::string rocksdb_cache;               // Bytes: "256mb".
+  std::optional<std::uint64_t> kv_memory;  // Bytes of state that may be in memory beside kv.
 };
 
 struct ScriptOptions {

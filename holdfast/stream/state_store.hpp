@@ -57,6 +57,33 @@ class StateStore {
   virtual Status for_each_version(std::int64_t slice, VisitVersion visit) = 0;
   // The next checkpoint does without this version of the key: for_each_version() found a later one.
   virtual void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) = 0;
+  // ---- The same, group by group, of a store that finds groups ----
+
+  // What a group of keys has in common: each key is one; or their first part (graph/keys.hpp).
+  enum class Grouping : std::uint8_t { kKey, kFirstPart };
+  static std::string_view group_of(std::string_view key, Grouping grouping) {
+    if (grouping == Grouping::kKey || key.size() < 4) return key;
+    std::size_t size = 0;
+    for (int i = 0; i < 4; ++i)
+      size = size << 8 | static_cast<unsigned char>(key[static_cast<std::size_t>(i)]);
+    return key.substr(0, 4 + size);
+  }
+  // Whether it is one. Then so many bytes of a table's entries may be in memory.
+  virtual bool finds_groups(std::uint64_t& /*memory_bytes*/) const { return false; }
+  // From now on for_each_of_group() may be called, in place of for_each_version(). False: the slice
+  // has fewer bytes than that, and is to be read as a whole. How keys are grouped does not change.
+  virtual Result<bool> group_by(std::int64_t /*slice*/, Grouping /*grouping*/,
+                                std::uint64_t /*least_bytes*/) {
+    return false;
+  }
+  // The newest version of each key of a group, none of no bytes, in no order. Not between an entry
+  // of a checkpoint and complete(). Nothing is put meanwhile. The first one may read all of the
+  // slice.
+  virtual Status for_each_of_group(std::int64_t /*slice*/, std::string_view /*group*/,
+                                   VisitVersion /*visit*/) {
+    return Error{Errc::kInvalidOption, "this store finds no groups"};
+  }
+
   // The next checkpoint does without this slice. Until it is complete the entries stay.
   virtual void drop(std::int64_t slice) = 0;
   virtual Status complete(const Checkpoint& checkpoint) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/base/hash.hpp>
 #include <holdfast/base/meminfo.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor.hpp>
@@ -11,7 +12,7 @@
 namespace holdfast::stream {
 namespace {
 
-constexpr std::size_t kSmallBytes = query::kBlockBytes / 4;
+constexpr std::size_t kSmallBytes = EntryLog::kBlockBytes / 4;
 
 std::string_view view_of(query::Text text) { return {text.data, text.size}; }
 
@@ -76,7 +77,10 @@ Status EntryLog::load_block(std::uint32_t block, std::string_view bytes,
     if (entry.handle >= most_handles)
       return Error{Errc::kCorrupt, "the handle " + std::to_string(entry.handle) +
                                        " of an entry of the state is beyond what fits memory"};
-    if (entry.handle >= places_.size()) places_.resize(entry.handle + std::size_t{1});
+    if (entry.handle >= places_.size()) {
+      query::make_room(places_, entry.handle + std::size_t{1});
+      places_.resize(entry.handle + std::size_t{1});
+    }
     set_newest(places_[entry.handle], block, entry);
     return {};
   });
@@ -112,6 +116,66 @@ Status EntryLog::for_each(kv::Store<>& store, StateStore::VisitVersion visit) co
   });
 }
 
+std::uint64_t EntryLog::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& block : blocks_)
+    bytes += block.bytes;
+  return bytes;
+}
+
+// ---- Groups ----
+
+std::uint32_t EntryLog::group_hash(std::string_view key) const {
+  return static_cast<std::uint32_t>(hash64(StateStore::group_of(key, grouping_)));
+}
+
+Status EntryLog::find_groups(kv::Store<>& store) {
+  finds_ = true;
+  groups_.reserve(places_.size());
+  return for_each_block(
+      store, [this](std::string_view, std::string_view bytes) { return index_block(bytes); });
+}
+
+// Blocks come in the order in which they were put: of a handle that another key had before, the
+// last one counts.
+Status EntryLog::index_block(std::string_view bytes) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> hashes;
+  HF_RETURN_IF_ERROR(for_each_entry(bytes, [&](const Entry& entry) -> Status {
+    hashes.emplace_back(entry.handle, group_hash(entry.key));
+    groups_.prefetch_chain(hashes.back().second);
+    return {};
+  }));
+  for (const auto& [handle, hash] : hashes)
+    groups_.prefetch_first(hash);
+  for (const auto& [handle, hash] : hashes)
+    groups_.set(handle, hash);
+  return {};
+}
+
+Status EntryLog::for_each_of_group(kv::Store<>& store, std::string_view group,
+                                   StateStore::VisitVersion visit) {
+  if (!finds_) HF_RETURN_IF_ERROR(find_groups(store));
+  std::uint32_t read = kNone;  // The block that `pinned` is.
+  kv::Pinned pinned;
+  const auto hash = static_cast<std::uint32_t>(hash64(group));
+  return groups_.for_each(hash, [&](std::uint32_t handle) -> Status {
+    const Place& place = places_[handle];
+    if (HF_MUTANT("KS13", place.tombstone != 0, false)) return {};
+    if (place.block != read) {
+      HF_ASSIGN_OR_RETURN(pinned, store.get_pinned(key_of(blocks_[place.block])));
+      read = place.block;
+    }
+    query::Text rest{pinned.value().data(), pinned.value().size()}, key{}, state{};
+    std::uint32_t found = 0;
+    if (place.at < rest.size) rest = {rest.data + place.at, rest.size - place.at};
+    if (!query::take_raw(rest, found) || found != handle ||
+        !query::take_block_entry(rest, key, state))
+      return Error{Errc::kCorrupt, "an entry of the state is not where it was put"};
+    if (HF_MUTANT("KS14", StateStore::group_of(view_of(key), grouping_) != group, false)) return {};
+    return visit(view_of(key), view_of(state), handle | kVersion);
+  });
+}
+
 // ---- What a checkpoint puts ----
 
 std::uint32_t EntryLog::take_block(std::uint64_t epoch) {
@@ -132,6 +196,7 @@ std::uint32_t EntryLog::take_handle() {
     free_handles_.pop_back();
     return handle;
   }
+  query::make_room(places_, places_.size() + 1);
   places_.emplace_back();
   return static_cast<std::uint32_t>(places_.size() - 1);
 }
@@ -166,9 +231,10 @@ void EntryLog::append(std::uint32_t handle, std::string_view key, std::string_vi
 
 Status EntryLog::replace(std::string_view key, std::string_view state, std::uint64_t& version,
                          std::uint64_t epoch, PutBlock put) {
-  if (filling_.size() >= query::kBlockBytes) HF_RETURN_IF_ERROR(write(put));
+  if (filling_.size() >= kBlockBytes) HF_RETURN_IF_ERROR(write(put));
   const auto handle =
       version == 0 ? take_handle() : static_cast<std::uint32_t>(version & ~kVersion);
+  if (finds_ && HF_MUTANT("KS15", version == 0, false)) groups_.set(handle, group_hash(key));
   append(handle, key, state, epoch);
   put_bytes_ += places_[handle].bytes;
   version = state.empty() ? 0 : handle | kVersion;
@@ -222,7 +288,7 @@ Status EntryLog::compact(kv::Store<>& store, std::uint32_t block, std::uint64_t 
     gone.handles.push_back(entry.handle);
     const bool wanted = is_newest(entry, block) && is_needed(places_[entry.handle]);
     if (HF_MUTANT("KS11", !wanted, true)) return {};
-    if (filling_.size() >= query::kBlockBytes) HF_RETURN_IF_ERROR(write(put));
+    if (filling_.size() >= kBlockBytes) HF_RETURN_IF_ERROR(write(put));
     append(entry.handle, entry.key, entry.state, epoch);
     return {};
   };
@@ -246,6 +312,7 @@ void EntryLog::erased() {
       --place.copies;
       if (place.copies == 0) {
         place = {};
+        if (finds_) groups_.erase(handle);
         free_handles_.push_back(handle);
       } else if (was_needed && !is_needed(place)) {
         forget_bytes(place);  // It hides nothing any more.

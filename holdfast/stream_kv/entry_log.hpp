@@ -14,8 +14,12 @@
 //            it was given, and kLeastBudget.
 // Tombstones stay while an older entry of their handle is on the medium, so that no crash brings
 //            it back: only an erase that is durable makes them superfluous.
-// Memory     16 bytes per handle, 24 per block, and a block that is being filled.
+// Groups     The entries of a group are found by a hash of it, and read where they are.
+// Memory     16 bytes per handle, 24 per block, and a block that is being filled; for groups 16 to
+//            20 bytes more per handle.
 // Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
+//            for_each_of_group() reads a block per entry, kBlockBytes and an entry at most; the
+//            first one reads all, once.
 // Threads    One at a time.
 // Errors     kCorrupt: a block is none. Those of the store.
 #pragma once
@@ -27,13 +31,17 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/stream/compile/runtime/large_pages.hpp>
 #include <holdfast/stream/state_keys.hpp>
 #include <holdfast/stream/state_store.hpp>
+#include <holdfast/stream_kv/group_index.hpp>
 
 namespace holdfast::stream {
 
 class EntryLog {
  public:
+  // A block is full then. Each read of an entry has the store check all of its block.
+  static constexpr std::size_t kBlockBytes = 4096;
   static constexpr std::size_t kMostSmall = 64;
   static constexpr std::uint64_t kLeastBudget = 1 << 20;  // Bytes.
 
@@ -46,6 +54,14 @@ class EntryLog {
   Status load(kv::Store<>& store);
   // Entries that count, tombstones not; of those that are in the store.
   Status for_each(kv::Store<>& store, StateStore::VisitVersion visit) const;
+  // Of the blocks that are in the store.
+  std::uint64_t bytes() const;
+  // Before for_each_of_group(). How keys are grouped does not change.
+  void group_by(StateStore::Grouping grouping) { grouping_ = grouping; }
+  // The same as for_each(), of one group. Not between an entry of a checkpoint and its end. Nothing
+  // is put meanwhile.
+  Status for_each_of_group(kv::Store<>& store, std::string_view group,
+                           StateStore::VisitVersion visit);
   // `version`: of a key that is there, as replace() or for_each() gave it; 0: of another. A key
   // without state has none: it is 0 behind that.
   Status replace(std::string_view key, std::string_view state, std::uint64_t& version,
@@ -106,18 +122,25 @@ class EntryLog {
   void queue_if_wasteful(std::uint32_t block);
   Status write(PutBlock put);
   Status compact(kv::Store<>& store, std::uint32_t block, std::uint64_t epoch, PutBlock put);
+  // Of its group.
+  std::uint32_t group_hash(std::string_view key) const;
+  Status find_groups(kv::Store<>& store);
+  Status index_block(std::string_view bytes);
   std::string key_of(const Block& block) const {
     return keys_.of_log(slice_, block.epoch, block.number);
   }
 
   const StateKeys keys_;
   const std::int64_t slice_;
-  std::vector<Place> places_;  // By handle.
+  query::LargeVector<Place> places_;  // By handle.
   std::vector<std::uint32_t> free_handles_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> free_blocks_;
   std::vector<std::uint32_t> wasteful_, small_;  // Some of the second are among the first.
   std::vector<Obsolete> obsolete_;
+  StateStore::Grouping grouping_ = StateStore::Grouping::kKey;
+  bool finds_ = false;   // Groups: from the first search on.
+  GroupIndex groups_;    // Of handles.
   std::string filling_;  // The block that is being filled.
   std::uint32_t block_ = kNone;
   std::uint32_t next_number_ = 0;  // In this epoch.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kHasFormat = std::uint64_t{1} << 63;
 constexpr char kFormat = 4, kOldestFormat = 2;  // Without a byte: 1.
-constexpr std::size_t kSmallBlock = 4096;       // Smaller ones share a fence.
+constexpr std::size_t kSmallBlock = 16384;      // Smaller ones share a fence.
 // Of a block's number. Without the first it is of a build that knew no runs.
 constexpr std::uint32_t kSaysRun = std::uint32_t{1} << 31, kInRun = 1;
 
@@ -244,6 +244,70 @@ Status KvStateStore::for_each_version(std::int64_t slice, VisitVersion visit) {
   return log->for_each(*store_, visit);
 }
 
+// ---- Groups ----
+
+Result<std::uint64_t> KvStateStore::bytes_of_singles(std::int64_t slice, std::uint64_t most) {
+  std::uint64_t bytes = 0;
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  for (cursor.first(state_keys_.of_slice(slice)); cursor && bytes < most; cursor.next())
+    bytes += cursor.key().size() + cursor.value().size();
+  HF_RETURN_IF_ERROR(cursor.status());
+  return bytes;
+}
+
+Result<bool> KvStateStore::group_by(std::int64_t slice, Grouping grouping,
+                                    std::uint64_t least_bytes) {
+  HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
+  HF_ASSIGN_OR_RETURN(const auto bytes,
+                      bytes_of_singles(slice, std::max<std::uint64_t>(least_bytes, 1)));
+  if (log->bytes() + bytes < least_bytes) return false;
+  if (HF_MUTANT("KS16", bytes != 0, false)) with_singles_[slice] = grouping;
+  log->group_by(grouping);
+  return true;
+}
+
+// The newest entry of each key of a group; the others are stale.
+Result<KvStateStore::Singles> KvStateStore::singles_of_group(std::int64_t slice,
+                                                             std::string_view group) {
+  const auto grouping = with_singles_.at(slice);
+  const std::string prefix = state_keys_.of_slice(slice);
+  Singles newest;
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  for (cursor.first(prefix + std::string(group)); cursor; cursor.next()) {
+    std::string_view key = cursor.key().substr(prefix.size());
+    if (key.size() < StateKeys::kEpochBytes)
+      return Error{Errc::kCorrupt, "a key of the state is too short"};
+    const auto epoch = StateKeys::epoch_of(key);
+    key.remove_suffix(StateKeys::kEpochBytes);
+    if (group_of(key, grouping) != group) continue;
+    if (cursor.value().empty()) new_tombstones_.emplace_back(cursor.key());
+    const auto [place, first] = newest.try_emplace(std::string(key));
+    if (!first && !place->second.state.empty()) remove_version(slice, key, place->second.version);
+    place->second = {std::string(cursor.value()), epoch};
+  }
+  HF_RETURN_IF_ERROR(cursor.status());
+  return newest;
+}
+
+Status KvStateStore::for_each_of_group(std::int64_t slice, std::string_view group,
+                                       VisitVersion visit) {
+  HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
+  if (!with_singles_.contains(slice)) return log->for_each_of_group(*store_, group, visit);
+  HF_ASSIGN_OR_RETURN(auto singles, singles_of_group(slice, group));
+  HF_RETURN_IF_ERROR(log->for_each_of_group(
+      *store_, group, [&](std::string_view key, std::string_view state, std::uint64_t version) {
+        if (const auto single = singles.find(key); single != singles.end()) {
+          if (!single->second.state.empty()) remove_version(slice, key, single->second.version);
+          singles.erase(single);
+        }
+        return visit(key, state, version);
+      }));
+  for (const auto& [key, single] : singles) {
+    if (!single.state.empty()) HF_RETURN_IF_ERROR(visit(key, single.state, single.version));
+  }
+  return {};
+}
+
 // Removed before the next checkpoint is complete: that one may take the key away, and then nothing
 // would hide this entry. Versions of the log are the log's own affair.
 void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {
@@ -373,6 +437,7 @@ Status KvStateStore::remove_dropped() {
   HF_RETURN_IF_ERROR(remove(keys));
   for (const auto slice : dropped_) {
     logs_.erase(slice);
+    with_singles_.erase(slice);
     for (const auto& prefix : {state_keys_.of_slice(slice), state_keys_.blocks_of_slice(slice),
                                state_keys_.log_of_slice(slice)}) {
       const auto erased = store_->erase_prefix(prefix);

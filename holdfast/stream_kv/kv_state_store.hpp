@@ -32,7 +32,9 @@
 //            crash leave it, for_each_version() gives the log's entry behind it. An entry of these
 //            without bytes, which takes a key away, is removed behind the checkpoint after that: it
 //            must not go before what it hides.
-// Costs      On byte and line media a fence per block, or per kGroup small blocks; one for 'm', and
+// Groups     Entries of a log that replace one another are found by their group (entry_log.hpp). So
+//            a query need not have them in memory, and a restart need not read them.
+// Costs      On byte and line media a fence per block, or per kGroup small ones; one for 'm', and
 //            one per group of erased keys. On plain files a sync more before 'm', and one behind
 //            it.
 // Threads    One at a time. The store is its own until it goes.
@@ -78,6 +80,12 @@ class KvStateStore : public StateStore {
                  std::uint64_t& version) override;
   Status for_each_version(std::int64_t slice, VisitVersion visit) override;
   void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) override;
+  bool finds_groups(std::uint64_t& memory_bytes) const override {
+    memory_bytes = memory_bytes_;
+    return true;
+  }
+  Result<bool> group_by(std::int64_t slice, Grouping grouping, std::uint64_t least_bytes) override;
+  Status for_each_of_group(std::int64_t slice, std::string_view group, VisitVersion visit) override;
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
   bool takes_blocks(std::uint64_t& memory_bytes) const override {
     memory_bytes = memory_bytes_;
@@ -110,6 +118,15 @@ class KvStateStore : public StateStore {
   Status put_whole_block(std::string key, std::string_view block);
   // As the store has it, when it is asked for first.
   Result<EntryLog*> log_of(std::int64_t slice);
+  // An entry with a key per version.
+  struct Single {
+    std::string state;
+    std::uint64_t version = 0;
+  };
+  using Singles = std::map<std::string, Single, std::less<>>;
+  Result<Singles> singles_of_group(std::int64_t slice, std::string_view group);
+  // How many bytes these have, up to about `most`.
+  Result<std::uint64_t> bytes_of_singles(std::int64_t slice, std::uint64_t most);
   Status finish_logs(std::uint64_t epoch);
   Status remove_obsolete_blocks();
 
@@ -120,6 +137,7 @@ class KvStateStore : public StateStore {
   std::vector<std::int64_t> dropped_;
   std::vector<std::pair<std::int64_t, std::uint64_t>> older_;  // Slices and generations.
   std::map<std::int64_t, EntryLog> logs_;                      // By slice.
+  std::map<std::int64_t, Grouping> with_singles_;  // Slices that are grouped and have Singles, too.
   // Of entries with a key per version: records that the next checkpoint replaces; those that a
   // completed one has replaced; those without bytes that the next one has, and the last had.
   std::vector<std::string> replaced_, stale_, new_tombstones_, tombstones_;

@@ -347,10 +347,15 @@ const std::vector<Versions>& versions() {
   return all;
 }
 
-// A table as an operator keeps it (graph/state_table.hpp): values, and the versions they have.
+// A table as an operator keeps it (graph/state_table.hpp): values, and the versions they have. It
+// reads all at once, or fetches what it looks at.
 class TableOfQuery {
  public:
-  explicit TableOfQuery(Region&& region) : query_(std::move(region)) {
+  TableOfQuery(Region&& region, bool fetches) : query_(std::move(region)), fetches_(fetches) {
+    if (fetches) {
+      EXPECT_TRUE(query_.state().group_by(kSlice, StateStore::Grouping::kKey, 0).value());
+      return;
+    }
     query_.state()
         .for_each_version(
             kSlice,
@@ -359,14 +364,18 @@ class TableOfQuery {
               if (known_.contains(name)) query_.state().remove_version(kSlice, key, known_[name]);
               known_.erase(name);
               values_.erase(name);
-              if (state.empty()) return {};
-              known_[name] = version;
-              values_[name] = state;
+              if (!state.empty()) keep(key, state, version);
               return {};
             })
         .value();
   }
-  Versions found() const { return {query_.epoch(), values_}; }
+  Versions found() {
+    for (const auto& checkpoint : versions()) {
+      for (const auto& [key, state] : checkpoint.values)
+        fetch(key);
+    }
+    return {query_.epoch(), values_};
+  }
   std::uint64_t epoch() const { return query_.epoch(); }
 
   void copy_first() {
@@ -374,48 +383,74 @@ class TableOfQuery {
       query_.state().put_copy(kSlice, key, state, 1).value();
     query_.state().complete({1, "m"}).value();
   }
-  // To what checkpoint `epoch` has.
+  // From what the checkpoint before has to what checkpoint `epoch` has.
   void go_to(std::uint64_t epoch) {
+    const Values& before = versions()[epoch - 1].values;
     const Values& wanted = versions()[epoch].values;
+    const auto is_same = [&](const std::string& key) {
+      return before.contains(key) && wanted.contains(key) && before.at(key) == wanted.at(key);
+    };
+    for (const auto* values : {&before, &wanted}) {
+      for (const auto& [key, state] : *values) {
+        if (!is_same(key)) fetch(key);
+      }
+    }
     for (const auto& [key, state] : wanted) {
-      if (values_.contains(key) && values_[key] == state) continue;
+      if (is_same(key)) continue;
       query_.state().replace(kSlice, key, state, known_[key]).value();
       values_[key] = state;
     }
-    for (auto at = values_.begin(); at != values_.end();) {
-      if (wanted.contains(at->first)) {
-        ++at;
-        continue;
-      }
-      query_.state().replace(kSlice, at->first, {}, known_[at->first]).value();
-      known_.erase(at->first);
-      at = values_.erase(at);
+    for (const auto& [key, state] : before) {
+      if (wanted.contains(key)) continue;
+      query_.state().replace(kSlice, key, {}, known_[key]).value();
+      known_.erase(key);
+      values_.erase(key);
     }
     query_.state().complete({epoch, "m"}).value();
   }
 
  private:
   static constexpr std::int64_t kSlice = 7;
+
+  void keep(std::string_view key, std::string_view state, std::uint64_t version) {
+    known_[std::string(key)] = version;
+    values_[std::string(key)] = state;
+  }
+  // Not between two entries of a checkpoint.
+  void fetch(const std::string& key) {
+    if (!fetches_ || !fetched_.insert(key).second) return;
+    query_.state()
+        .for_each_of_group(
+            kSlice, key,
+            [&](std::string_view name, std::string_view state, std::uint64_t version) -> Status {
+              keep(name, state, version);
+              return {};
+            })
+        .value();
+  }
+
   Query query_;
+  const bool fetches_;
+  std::set<std::string> fetched_;
   Values values_;
   std::map<std::string, std::uint64_t> known_;
 };
 
 // `copied`: the first is a copy of a checkpoint, which has a key for each entry.
-crash::Protocol<Versions> versions_protocol(bool copied) {
+crash::Protocol<Versions> versions_protocol(bool copied, bool fetches) {
   crash::Protocol<Versions> protocol;
   protocol.initial = versions()[1];
-  protocol.setup = [copied](Region& region) {
-    TableOfQuery table(std::move(region));
+  protocol.setup = [copied, fetches](Region& region) {
+    TableOfQuery table(std::move(region), fetches);
     copied ? table.copy_first() : table.go_to(1);
   };
-  protocol.workload = [](Region& region, crash::Workload& run) {
-    TableOfQuery table(std::move(region));
+  protocol.workload = [fetches](Region& region, crash::Workload& run) {
+    TableOfQuery table(std::move(region), fetches);
     for (const std::uint64_t epoch : {2u, 3u, 4u, 5u, 6u})
       run.perform(epoch, [&] { table.go_to(epoch); });
   };
-  protocol.recover = [](Region& region) -> Result<Versions> {
-    return TableOfQuery(std::move(region)).found();
+  protocol.recover = [fetches](Region& region) -> Result<Versions> {
+    return TableOfQuery(std::move(region), fetches).found();
   };
   protocol.print = [](const Versions& found) {
     std::string text = std::to_string(found.epoch);
@@ -433,8 +468,8 @@ crash::Protocol<Versions> versions_protocol(bool copied) {
     return found == versions()[found.epoch] ? "" : "values that are not those of the checkpoint";
   };
   // It goes on from where it is, and all that was replaced goes.
-  protocol.then = [](Region& region, crash::Workload& run, const Versions& found) {
-    TableOfQuery table(std::move(region));
+  protocol.then = [fetches](Region& region, crash::Workload& run, const Versions& found) {
+    TableOfQuery table(std::move(region), fetches);
     for (auto epoch = found.epoch + 1; epoch < versions().size(); ++epoch)
       run.perform(epoch, [&] { table.go_to(epoch); });
   };
@@ -444,9 +479,10 @@ crash::Protocol<Versions> versions_protocol(bool copied) {
 // A checkpoint has a fence for its entries and one for itself; where a block became superfluous, one
 // for its removal, which on pages waits for the next sync.
 TEST_P(KvStateCrash, TheNewestVersionOfAKeyIsFoundAndNoneThatWasTakenAway) {
-  for (const bool copied : {false, true}) {
-    const auto report = crash::check(versions_protocol(copied), check_options(400));
-    EXPECT_TRUE(kv::holds(report)) << (copied ? "copied" : "");
+  for (const auto& [copied, fetches] :
+       {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+    const auto report = crash::check(versions_protocol(copied, fetches), check_options(400));
+    EXPECT_TRUE(kv::holds(report)) << (copied ? "copied " : "") << (fetches ? "fetches" : "");
     EXPECT_GT(report.images_in_all(), 50u);
     if (copied) continue;  // Its entries have a key each: others go one by one.
     const std::uint64_t removal = GetParam().granularity == Granularity::kPage ? 0 : 1;

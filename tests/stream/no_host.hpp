@@ -22,6 +22,9 @@ class NoHost : public Host {
   bool replace(std::int64_t, Text, Text, std::uint64_t&) override { return false; }
   bool keeps_entries() const override { return false; }
   bool takes_blocks(std::uint64_t&) const override { return false; }
+  bool finds_groups(std::uint64_t&) const override { return false; }
+  bool group_by(std::int64_t, bool) override { return false; }
+  bool for_each_of_group(std::int64_t, Text, VisitVersions&) override { return false; }
   void ask_for_checkpoint() override {}
   bool put_block(std::int64_t, Text, bool, std::uint64_t&) override { return false; }
   void drop_older(std::int64_t, std::uint64_t) override {}

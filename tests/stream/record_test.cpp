@@ -9,6 +9,8 @@
 #include <holdfast/stream/compile/runtime/values.hpp>
 #include <holdfast/stream/record.hpp>
 
+#include "no_host.hpp"
+
 namespace holdfast::stream {
 namespace {
 
@@ -31,15 +33,10 @@ using Written =
                     double, query::Int128, std::int32_t, std::int64_t, double, bool>;
 
 // Keeps what it is given, as rows.
-class Kept final : public query::Host {
+class Kept final : public query::NoHost {
  public:
   explicit Kept(const std::vector<sql::Column>& columns)
       : columns_(columns), layout_(RecordLayout::of(columns).value()) {}
-  bool evaluate(std::uint32_t, const query::Slot*, query::Slot&) override { return false; }
-  bool average(std::uint32_t, query::Int128, std::int64_t, std::uint32_t, query::Int128&) override {
-    return false;
-  }
-  void forget_texts() override {}
   bool write(query::Change change, const std::byte* records, std::size_t count) override {
     ++calls;
     bytes.assign(reinterpret_cast<const char*>(records), count * layout_.bytes);
@@ -50,22 +47,6 @@ class Kept final : public query::Host {
     }
     return room > 0;
   }
-  void fail(std::uint32_t) override {}
-  bool put(std::int64_t, query::Text, query::Text) override { return false; }
-  bool for_each(std::int64_t, query::VisitEntries&) override { return false; }
-  void drop(std::int64_t) override {}
-  void give(std::int64_t, query::Parcel*) override {}
-  bool replace(std::int64_t, query::Text, query::Text, std::uint64_t&) override { return false; }
-  bool keeps_entries() const override { return false; }
-  bool takes_blocks(std::uint64_t&) const override { return false; }
-  void ask_for_checkpoint() override {}
-  bool put_block(std::int64_t, query::Text, bool, std::uint64_t&) override { return false; }
-  void drop_older(std::int64_t, std::uint64_t) override {}
-  bool next_generation(std::int64_t, std::uint64_t&, query::BlockPlace&) override { return false; }
-  bool next_block(std::int64_t, std::uint64_t, query::BlockPlace&, query::Text&) override {
-    return false;
-  }
-  void refuse_entry() override {}
 
   std::size_t room = 1'000'000, calls = 0;
   std::string bytes;  // Of the last call.

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
+#include <random>
 #include <string>
 
 #include <holdfast/stream/graph/operator.hpp>
@@ -94,6 +97,133 @@ TEST_P(StateTables, OfSeveralChangesTheLastIsFound) {
       table.at("a") = static_cast<std::int64_t>(epoch);
     };
     EXPECT_EQ(life(epoch, change), "a=" + std::to_string(epoch - 1) + " ");
+  }
+}
+
+// ---- Groups that are fetched ----
+
+// A table over a store with so much memory for it; it may have several lives.
+class FetchedTable {
+ public:
+  explicit FetchedTable(std::uint64_t memory_bytes = 1) : memory_bytes_(memory_bytes) { begin(); }
+
+  void begin() {
+    table_.reset();
+    store_.reset();
+    store_ = std::make_unique<KvStateStore>(KvStateStore::open_region(place_ / "state").value(), 1,
+                                            memory_bytes_);
+    const auto found = store_->open().value();
+    epoch_ = found ? found->epoch : 0;
+    table_ = std::make_unique<NumberTable>(store_.get(), 5, NumberCodec(), Retention(),
+                                           StateStore::Grouping::kKey);
+    table_->restore().value();
+  }
+  void complete() {
+    table_->put_all().value();
+    if (table_->wants_room()) table_->leave().value();
+    store_->complete({++epoch_, "m"}).value();
+  }
+  std::int64_t& at(const std::string& key) {
+    table_->fetch(key).value();
+    return table_->at(key);
+  }
+  // -1: there is none.
+  std::int64_t get(const std::string& key) {
+    table_->fetch(key).value();
+    const auto found = table_->find(key);
+    return found == table_->end() ? -1 : found->second.value;
+  }
+  void erase(const std::string& key) {
+    table_->fetch(key).value();
+    if (const auto found = table_->find(key); found != table_->end()) table_->erase(found);
+  }
+  NumberTable& table() { return *table_; }
+  StateStore& store() { return *store_; }
+
+ private:
+  Place place_;
+  const std::uint64_t memory_bytes_;
+  std::uint64_t epoch_ = 0;
+  std::unique_ptr<KvStateStore> store_;
+  std::unique_ptr<NumberTable> table_;
+};
+
+TEST(FetchedStateTable, LeavesMemoryAndIsFetchedAgain) {
+  FetchedTable table;
+  table.at("a") = 1, table.at("b") = 2;
+  EXPECT_FALSE(table.table().is_partial());
+  table.complete();
+  EXPECT_TRUE(table.table().is_partial());
+  EXPECT_EQ(table.table().size(), 0u);
+  EXPECT_EQ(table.get("a"), 1);
+  EXPECT_EQ(table.get("none"), -1);
+  EXPECT_EQ(table.table().size(), 1u) << "b was not asked for";
+  table.begin();
+  EXPECT_TRUE(table.table().is_partial());
+  EXPECT_EQ(table.table().size(), 0u);
+  EXPECT_EQ(table.get("b"), 2);
+}
+
+TEST(FetchedStateTable, WithRoomStaysInMemory) {
+  FetchedTable table(1 << 20);
+  table.at("a") = 1;
+  table.complete();
+  EXPECT_FALSE(table.table().is_partial());
+  table.begin();
+  EXPECT_FALSE(table.table().is_partial()) << "few entries are read at once";
+  EXPECT_EQ(table.table().size(), 1u);
+}
+
+// What has gone since the last checkpoint is in the store, and is not fetched from there.
+TEST(FetchedStateTable, WhatIsErasedIsNotFetched) {
+  FetchedTable table;
+  table.at("a") = 1;
+  table.complete();
+  table.erase("a");
+  EXPECT_EQ(table.get("a"), -1);
+  table.at("a") = 2;
+  table.erase("a");
+  EXPECT_EQ(table.get("a"), -1);
+  table.complete();
+  EXPECT_EQ(table.get("a"), -1);
+  table.begin();
+  EXPECT_EQ(table.get("a"), -1);
+}
+
+TEST(FetchedStateTable, AsksForACheckpointWhenMemoryIsFull) {
+  FetchedTable table(1 << 20);
+  int entries = 0;
+  while (!table.store().take_request() && entries < 100'000)
+    table.at(std::to_string(entries++)) = 1;
+  EXPECT_LT(entries, 20'000);
+  table.complete();
+  EXPECT_EQ(table.table().size(), 0u);
+  EXPECT_EQ(table.get("0"), 1);
+}
+
+TEST(FetchedStateTable, IsAsAMap) {
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    std::mt19937 random(seed);
+    FetchedTable table(seed == 1 ? 1 : 40'000);
+    std::map<std::string, std::int64_t> model, completed;
+    for (int step = 0; step < 8000; ++step) {
+      const auto key = std::to_string(random() % 300);
+      const auto kind = random() % 100;
+      if (kind < 50) {
+        table.at(key) = model[key] = step;
+      } else if (kind < 75) {
+        ASSERT_EQ(table.get(key), model.contains(key) ? model[key] : -1) << step;
+      } else if (kind < 97) {
+        table.erase(key);
+        model.erase(key);
+      } else if (kind < 99) {
+        table.complete();
+        completed = model;
+      } else {
+        table.begin();
+        model = completed;
+      }
+    }
   }
 }
 

@@ -315,6 +315,7 @@ struct Compiled {
                      query::OfValues<std::int64_t, query::Extreme<std::int64_t, true>, false>>;
   static constexpr std::int64_t kNode = 0;
   static constexpr bool kRetracts = true;
+  static constexpr bool kHoldsValues = true;
   static Key key(const Row&, query::Run&) { return {}; }
   static void add(State& state, const Row& row, query::Run&) {
     state.get<0>().add(row.get<0>());

@@ -11,6 +11,8 @@ static_assert(static_cast<int>(query::Change::kDelete) == static_cast<int>(RowKi
 static_assert(static_cast<int>(query::Change::kUpdateBefore) ==
               static_cast<int>(RowKind::kUpdateBefore));
 
+Error no_entry() { return {Errc::kCorrupt, "an entry of the state is none of this query"}; }
+
 std::string_view view(query::Text text) { return {text.data, text.size}; }
 
 void set_value(const query::Slot& slot, const sql::Type& type, sql::Value& value) {
@@ -108,15 +110,29 @@ bool CompiledHost::next_block(std::int64_t slice, std::uint64_t generation,
   return read;
 }
 
-void CompiledHost::refuse_entry() {
-  take(Error{Errc::kCorrupt, "an entry of the state is none of this query"});
-}
+void CompiledHost::refuse_entry() { take(no_entry()); }
 
 bool CompiledHost::for_each(std::int64_t slice, query::VisitEntries& visit) {
   return take(
       store_->for_each_entry(slice, [&](std::string_view key, std::string_view state) -> Status {
         if (visit.entry(text_of(key), text_of(state))) return {};
-        return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
+        return no_entry();
+      }));
+}
+
+bool CompiledHost::group_by(std::int64_t slice, bool first_part) {
+  const auto grouping = first_part ? StateStore::Grouping::kFirstPart : StateStore::Grouping::kKey;
+  const auto grouped = store_->group_by(slice, grouping, 0);
+  return grouped ? *grouped : take(grouped.error());
+}
+
+bool CompiledHost::for_each_of_group(std::int64_t slice, query::Text group,
+                                     query::VisitVersions& visit) {
+  return take(store_->for_each_of_group(
+      slice, view(group),
+      [&](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+        if (visit.entry(text_of(key), text_of(state), version)) return {};
+        return no_entry();
       }));
 }
 

@@ -37,6 +37,12 @@ class CompiledHost : public query::Host {
   bool takes_blocks(std::uint64_t& memory_bytes) const override {
     return store_ != nullptr && store_->takes_blocks(memory_bytes);
   }
+  bool finds_groups(std::uint64_t& memory_bytes) const override {
+    return store_ != nullptr && store_->finds_groups(memory_bytes);
+  }
+  bool group_by(std::int64_t slice, bool first_part) override;
+  bool for_each_of_group(std::int64_t slice, query::Text group,
+                         query::VisitVersions& visit) override;
   void ask_for_checkpoint() override { store_->ask_for_checkpoint(); }
   bool put_block(std::int64_t slice, query::Text block, bool in_run,
                  std::uint64_t& generation) override;

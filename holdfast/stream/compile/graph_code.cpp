@@ -283,7 +283,7 @@ class GraphWriter {
     line("  void adopt_stored(std::int64_t slice) override {");
     line("    switch (node_of_slice(slice)) {");
     for_each_member([&](const std::string& self, const NodeSource& node) {
-      if (node.slices)
+      if (node.slices || node.fetches)
         line("      case " + self + ": return node" + self + "_.adopt_stored(slice - first_slice(" +
              self + "));");
     });

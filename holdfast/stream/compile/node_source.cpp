@@ -6,6 +6,7 @@
 #include <holdfast/stream/compile/aggregate_source.hpp>
 #include <holdfast/stream/compile/extreme_join.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
+#include <holdfast/stream/graph/running_aggregate.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
@@ -79,7 +80,15 @@ class NodeWriter {
     key("key", "Row", group.keys, 0);
     gather("add", group);
     if (retracts) gather("take_back", group);
-    if (!group.windowed) constant("bool", "kRetracts", retracts ? "true" : "false");
+    const bool holds = std::any_of(group.aggregates.begin(), group.aggregates.end(),
+                                   [&](const sql::Aggregate& one) {
+                                     return graph::RunningAggregate::holds_values(one, retracts);
+                                   });
+    if (!group.windowed) {
+      constant("bool", "kRetracts", retracts ? "true" : "false");
+      constant("bool", "kHoldsValues", holds ? "true" : "false");
+    }
+    made_.fetches = !group.windowed && !holds;
     out(group);
     group_times(group);
     made_.member = !group.windowed    ? "RunningGroups"
@@ -118,6 +127,7 @@ class NodeWriter {
          ";\n  }");
     give("const Out& row", "row");
     made_.member = "RegularJoin";
+    made_.fetches = join.form == sql::JoinForm::kRegular;
     if (join.form == sql::JoinForm::kWindow) {
       column("left_end", "Left", join.left_time);
       column("right_end", "Right", join.right_time);
@@ -156,6 +166,7 @@ class NodeWriter {
     if (rank.by_columns) column("end", "Row", rank.end_column);
     made_.member = rank.by_columns ? "WindowRank" : "RunningRank";
     made_.texts_move = true;
+    made_.fetches = !rank.by_columns;
     made_.passes = rank.by_columns;
     return end();
   }

@@ -11,14 +11,15 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
     kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kOrderHeader, kOutputHeader, kPoolHeader,
     kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortedRunsHeader, kTableHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kValuePartsHeader, kValuesHeader,
+    kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 25> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 26> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -40,6 +41,7 @@ inline constexpr std::array<RuntimeHeader, 25> kRuntimeHeaders = {{
     {"slice_table.hpp", kSliceTableHeader},
     {"slices.hpp", kSlicesHeader},
     {"sorted_runs.hpp", kSortedRunsHeader},
+    {"stored_entries.hpp", kStoredEntriesHeader},
     {"table.hpp", kTableHeader},
     {"value_parts.hpp", kValuePartsHeader},
     {"values.hpp", kValuesHeader},

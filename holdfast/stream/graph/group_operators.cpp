@@ -37,6 +37,15 @@ Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row) {
   return {};
 }
 
+// Of groups that hold values all are in memory: their parts would have to be fetched, too.
+std::optional<StateStore::Grouping> grouping_of(const sql::Group& group, bool retracts) {
+  const bool holds = std::any_of(
+      group.aggregates.begin(), group.aggregates.end(),
+      [&](const sql::Aggregate& one) { return RunningAggregate::holds_values(one, retracts); });
+  if (holds) return {};
+  return StateStore::Grouping::kKey;
+}
+
 std::string key_of_part(std::string_view group, std::size_t aggregate, std::int64_t number) {
   std::string key;
   append_part(group, key);
@@ -178,7 +187,8 @@ RunningGroups::RunningGroups(const Parts& parts, bool retracts)
     : Operator(parts),
       group_(std::get<sql::Group>(parts.node.what)),
       retracts_(retracts),
-      table_(parts.store, parts.first_slice, Codec{&group_, retracts}, parts.retention),
+      table_(parts.store, parts.first_slice, Codec{&group_, retracts}, parts.retention,
+             grouping_of(group_, retracts)),
       sweeps_(parts.retention) {}
 
 // ---- Parts of the values ----
@@ -228,7 +238,7 @@ Status RunningGroups::put_state() {
   for (auto& [key, version] : gone_parts_)
     HF_RETURN_IF_ERROR(store()->replace(slice(kParts), key, {}, version));
   gone_parts_.clear();
-  return {};
+  return table_.wants_room() ? table_.leave() : Status();
 }
 
 Status RunningGroups::put_parts(const std::string& key, State& state) {
@@ -309,6 +319,7 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
   std::string key;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(group_.keys, row, key, null));
+  HF_RETURN_IF_ERROR(table_.fetch(key));
   const auto known = table_.find(key);
   if (known == table_.end()) {
     if (!adds(kind)) return {};  // Of a row that was late, and was never seen.
@@ -341,7 +352,9 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
 
 // Without keys there is a group even where there was no row.
 Status RunningGroups::pass(std::int64_t watermark) {
-  if (watermark != kEndOfTime || !group_.keys.empty() || !table_.empty()) return {};
+  if (watermark != kEndOfTime || !group_.keys.empty()) return {};
+  HF_RETURN_IF_ERROR(table_.fetch(""));
+  if (!table_.empty()) return {};
   State none;
   none.aggregates.resize(group_.aggregates.size());
   HF_ASSIGN_OR_RETURN(const auto row, row_of("", none));

@@ -94,7 +94,8 @@ class WindowGroups : public Operator {
   StateTable<Accumulators, Codec> table_;
 };
 
-// Groups without a window: each change of a group's row goes out.
+// Groups without a window: each change of a group's row goes out. A group is fetched when a row of
+// it comes, but for groups that hold values.
 //
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
 //        (compile/runtime/value_parts.hpp), where they are many and the store keeps what it was
@@ -106,6 +107,9 @@ class RunningGroups : public Operator {
   Status restore() override;
   Status put_state() override;
   Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override {
+    return table_.is_partial() ? std::set{slice(0)} : std::set<std::int64_t>();
+  }
   StateSize state_size() const override { return size_of(table_); }
 
  protected:

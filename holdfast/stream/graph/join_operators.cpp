@@ -73,18 +73,27 @@ bool RegularJoin::Codec::decode(std::string_view& bytes, Counted& counted) const
 
 RegularJoin::RegularJoin(const Parts& parts)
     : JoinOperator(parts),
-      tables_{Table(parts.store, parts.first_slice, Codec{parts.inputs[0]}, parts.retention),
-              Table(parts.store, parts.first_slice + 1, Codec{parts.inputs[1]}, parts.retention)},
+      tables_{Table(parts.store, parts.first_slice, Codec{parts.inputs[0]}, parts.retention,
+                    StateStore::Grouping::kFirstPart),
+              Table(parts.store, parts.first_slice + 1, Codec{parts.inputs[1]}, parts.retention,
+                    StateStore::Grouping::kFirstPart)},
       sweeps_(parts.retention) {}
 
 Status RegularJoin::restore() {
   HF_RETURN_IF_ERROR(tables_[kLeft].restore());
-  return tables_[kRight].restore();
+  HF_RETURN_IF_ERROR(tables_[kRight].restore());
+  return tables_[kLeft].is_partial() != tables_[kRight].is_partial() ? leave() : Status();
+}
+
+Status RegularJoin::leave() {
+  HF_RETURN_IF_ERROR(tables_[kLeft].leave());
+  return tables_[kRight].leave();
 }
 
 Status RegularJoin::put_state() {
   HF_RETURN_IF_ERROR(tables_[kLeft].put_all());
-  return tables_[kRight].put_all();
+  HF_RETURN_IF_ERROR(tables_[kRight].put_all());
+  return tables_[kLeft].wants_room() || tables_[kRight].wants_room() ? leave() : Status();
 }
 
 Status RegularJoin::visit_state(VisitState visit) const {
@@ -100,6 +109,8 @@ Status RegularJoin::take(std::size_t side, RowKind kind, const sql::Row& row) {
   bool null = false;
   HF_ASSIGN_OR_RETURN(const auto key, key_of(side, row, null));
   if (null) return show_alone(side, kind, row, 0);
+  for (auto& table : tables_)
+    HF_RETURN_IF_ERROR(table.fetch(key));
   std::int64_t partners = 0;
   auto& others = tables_[1 - side];
   std::vector<typename Table::iterator> matches;

@@ -41,7 +41,8 @@ class JoinOperator : public Operator {
   sql::Row pair_;
 };
 
-// Each change of a side with all rows that the other side has.
+// Each change of a side with all rows that the other side has. Those of a key are fetched when one
+// of it comes. Either both sides have all of their rows in memory, or neither.
 //
 // State, of each side  [key, row] -> how often it is there, how many partners it has.
 class RegularJoin : public JoinOperator {
@@ -52,6 +53,9 @@ class RegularJoin : public JoinOperator {
   Status restore() override;
   Status put_state() override;
   Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override {
+    return is_partial() ? std::set{slice(kLeft), slice(kRight)} : std::set<std::int64_t>();
+  }
 
  private:
   struct Counted {
@@ -64,6 +68,8 @@ class RegularJoin : public JoinOperator {
     bool decode(std::string_view& bytes, Counted& counted) const;
   };
   using Table = StateTable<Counted, Codec>;
+  bool is_partial() const { return tables_[kLeft].is_partial(); }
+  Status leave();
   Status meet(std::size_t side, RowKind kind, const sql::Row& row, Counted& other);
   Status meet_semi(std::int64_t before, RowKind kind, Counted& left);
   Status show_alone(std::size_t side, RowKind kind, const sql::Row& row, std::int64_t partners);

@@ -45,7 +45,8 @@ RunningRank::RunningRank(const Parts& parts, bool retracts)
     : Operator(parts),
       rank_(std::get<sql::Rank>(parts.node.what)),
       retracts_(retracts),
-      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}, parts.retention),
+      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}, parts.retention,
+             StateStore::Grouping::kFirstPart),
       sweeps_(parts.retention) {}
 
 std::string RunningRank::state_key(const std::string& partition, std::int64_t number) const {
@@ -128,6 +129,7 @@ Status RunningRank::take(std::size_t, RowKind kind, const sql::Row& row) {
   std::string partition;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
+  HF_RETURN_IF_ERROR(fetch(partition));
   return adds(kind) ? come(partition, row) : go(partition, row);
 }
 
@@ -174,14 +176,37 @@ void RunningRank::forget(const std::string& partition, const RankedRow& row) {
   if (gone != table_.end()) table_.erase(gone);
 }
 
+// An entry of the table that the store had. Numbers tell rows of one partition apart, so those of
+// partitions that are not in memory do not count.
+template <class Place>
+Status RunningRank::adopt(const Place& entry) {
+  const auto number = sequence_of(entry.first);
+  next_number_ = std::max(next_number_, number + 1);
+  HF_ASSIGN_OR_RETURN(auto row, ranked(entry.second.value, number));
+  rows_of(partition_in(entry.first)).insert(std::move(row));
+  return {};
+}
+
 Status RunningRank::restore() {
   HF_RETURN_IF_ERROR(table_.restore());
-  for (const auto& [key, entry] : table_) {
-    const auto number = sequence_of(key);
-    next_number_ = std::max(next_number_, number + 1);
-    HF_ASSIGN_OR_RETURN(auto row, ranked(entry.value, number));
-    rows_of(partition_in(key)).insert(std::move(row));
-  }
+  for (const auto& entry : table_)
+    HF_RETURN_IF_ERROR(adopt(entry));
+  return {};
+}
+
+Status RunningRank::fetch(const std::string& partition) {
+  if (!table_.is_partial() || partitions_.contains(partition)) return {};
+  std::string group;
+  append_part(partition, group);
+  HF_RETURN_IF_ERROR(table_.fetch(group));
+  return table_.for_each(group, [this](const std::string&, auto place) { return adopt(*place); });
+}
+
+Status RunningRank::put_state() {
+  HF_RETURN_IF_ERROR(table_.put_all());
+  if (!table_.wants_room()) return {};
+  HF_RETURN_IF_ERROR(table_.leave());
+  if (table_.is_partial()) partitions_.clear();
   return {};
 }
 

@@ -22,7 +22,8 @@ struct RankedBefore {
   bool operator()(const RankedRow& left, const RankedRow& right) const;
 };
 
-// The rows `first` to `last` of each partition, as they change.
+// The rows `first` to `last` of each partition, as they change. A partition is fetched when a row
+// of it comes.
 //
 // State  [partition, number] -> row.
 // Costs  A row that comes or goes takes O(log rows), and O(last) for what is shown; one that goes
@@ -33,8 +34,11 @@ class RunningRank : public Operator {
   RunningRank(const Parts& parts, bool retracts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
-  Status put_state() override { return table_.put_all(); }
+  Status put_state() override;
   Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  std::set<std::int64_t> stored_slices() const override {
+    return table_.is_partial() ? std::set{slice(0)} : std::set<std::int64_t>();
+  }
   StateSize state_size() const override { return size_of(table_); }
 
  private:
@@ -46,6 +50,9 @@ class RunningRank : public Operator {
   };
   Result<RankedRow> ranked(const sql::Row& row, std::int64_t number) const;
   Rows& rows_of(const std::string& partition);
+  Status fetch(const std::string& partition);
+  template <class Place>
+  Status adopt(const Place& entry);
   bool is_behind_all(const Rows& rows, const RankedRow& row) const;
   std::vector<Shown> shown(const Rows& rows) const;
   Status show_change(const std::vector<Shown>& before, const std::vector<Shown>& after);

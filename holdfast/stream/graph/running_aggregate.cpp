@@ -13,11 +13,6 @@ namespace {
 
 using sql::AggregateKind;
 
-bool holds_values(const sql::Aggregate& aggregate, bool retracts) {
-  if (retracts) return aggregate.distinct || !sql::can_take_back(aggregate);
-  return aggregate.distinct && sql::is_basic(aggregate.kind);
-}
-
 bool is_extreme(const sql::Aggregate& aggregate) {
   return aggregate.kind == AggregateKind::kMin || aggregate.kind == AggregateKind::kMax;
 }
@@ -52,6 +47,11 @@ sql::Value value_of(const sql::Aggregate& aggregate, std::string_view bytes) {
 }
 
 }  // namespace
+
+bool RunningAggregate::holds_values(const sql::Aggregate& aggregate, bool retracts) {
+  if (retracts) return aggregate.distinct || !sql::can_take_back(aggregate);
+  return aggregate.distinct && sql::is_basic(aggregate.kind);
+}
 
 bool RunningAggregate::Order::operator()(const std::string& a, const std::string& b) const {
   if (aggregate == nullptr || !is_extreme(*aggregate)) return a < b;

@@ -26,6 +26,9 @@ namespace holdfast::stream::graph {
 
 class RunningAggregate {
  public:
+  // Each value, or each one that is there: then these are in parts, where they are many.
+  static bool holds_values(const sql::Aggregate& aggregate, bool retracts);
+
   // Values may be taken back if `retracts`.
   void add(const sql::Aggregate& aggregate, bool retracts, const sql::Value& value);
   void take_back(const sql::Aggregate& aggregate, const sql::Value& value);

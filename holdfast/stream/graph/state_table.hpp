@@ -1,6 +1,10 @@
 // state_table.hpp: entries of an operator by key, in the order of the keys' bytes, and what a
 // checkpoint needs of them: all, or those that changed since the last one.
 //
+// A table whose keys are grouped need not have all entries in memory, where the store finds groups:
+// fetch() reads a group when it is asked for. It begins so where the store has much of it, and all
+// entries leave memory behind a checkpoint where they are too many.
+//
 // Guarantee  What restore() finds is what the last completed checkpoint had: the newest version of
 //            each key (state_store.hpp).
 // Threads    One at a time.   Errors  Those of the state store; kCorrupt: an entry is none of this
@@ -9,8 +13,10 @@
 //            nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,9 +45,15 @@ class StateTable {
   using Entries = std::map<std::string, Entry, std::less<>>;
   using iterator = typename Entries::iterator;
 
-  // `store` may be null; `slice` is this table's own in it.
-  StateTable(StateStore* store, std::int64_t slice, Codec codec, Retention retention = {})
-      : store_(store), slice_(slice), codec_(std::move(codec)), retention_(retention) {}
+  // `store` may be null; `slice` is this table's own in it. `grouping`: whoever looks at an entry
+  // fetches its group before. Without one all are in memory, and also where they end unused, since
+  // nothing would end those that are not.
+  StateTable(StateStore* store, std::int64_t slice, Codec codec, Retention retention = {},
+             std::optional<StateStore::Grouping> grouping = {})
+      : store_(store), slice_(slice), codec_(std::move(codec)), retention_(retention) {
+    if (store != nullptr && !retention.ends() && store->finds_groups(memory_bytes_))
+      grouping_ = grouping;
+  }
 
   iterator find(std::string_view key) { return entries_.find(key); }
   typename Entries::const_iterator find(std::string_view key) const { return entries_.find(key); }
@@ -68,7 +80,10 @@ class StateTable {
   // The entry, made if there is none, to be changed.
   Value& at(const std::string& key) {
     const auto [place, made] = entries_.try_emplace(key);
-    if (made) adopt_version(*place);
+    if (made) {
+      adopt_version(*place);
+      look_at_room();
+    }
     return changing(place);
   }
   Value& changing(iterator place) {
@@ -120,8 +135,39 @@ class StateTable {
     return {};
   }
 
+  // Whether there may be entries that memory does not have.
+  bool is_partial() const { return partial_; }
+  // The entries of this group are in memory from now on, until the next checkpoint at least.
+  Status fetch(std::string_view group) {
+    if (!partial_) return {};
+    const auto place = entries_.lower_bound(group);
+    if (place != entries_.end() && StateStore::group_of(place->first, *grouping_) == group)
+      return {};  // All of it.
+    const auto take_one = [this](std::string_view key, std::string_view state,
+                                 std::uint64_t version) {
+      if (HF_MUTANT("ST46", gone_.contains(key), false)) return Status();
+      look_at_room();
+      return take(key, state, version);
+    };
+    return store_->for_each_of_group(slice_, group, take_one);
+  }
+  // They are too many for memory.
+  bool wants_room() const { return grouping_ && memory() > memory_bytes_; }
+  // Behind put_all(), of a table that is grouped: all entries leave memory.
+  Status leave() {
+    if (!grouping_) return {};
+    HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, 0));
+    if (partial_) entries_.clear();
+    return {};
+  }
+
   Status restore() {
     if (store_ == nullptr) return {};
+    if (grouping_) {
+      const auto few = std::min(kFewBytes, memory_bytes_);
+      HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, few));
+      if (partial_) return {};
+    }
     return store_->for_each_version(
         slice_, [this](std::string_view key, std::string_view state, std::uint64_t version) {
           return take(key, state, version);
@@ -154,6 +200,19 @@ class StateTable {
   }
 
  private:
+  static constexpr std::uint64_t kFewBytes = 1 << 20;  // They are read at once.
+  static constexpr std::uint64_t kEntriesBetweenLooks = 4096;
+
+  // About what the entries take in memory: each is several times as large as in a checkpoint.
+  std::uint64_t memory() const {
+    constexpr std::uint64_t kMemoryOfEntry = 400;
+    return kMemoryOfEntry * size() + 2 * bytes();
+  }
+  // Now and then: a checkpoint is asked for where they are too many.
+  void look_at_room() {
+    if (++made_ % kEntriesBetweenLooks == 0 && wants_room()) store_->ask_for_checkpoint();
+  }
+
   bool keeps() const { return store_ != nullptr && store_->keeps_entries(); }
 
   // A key that was erased since the last checkpoint, and is there again.
@@ -215,6 +274,9 @@ class StateTable {
   const std::int64_t slice_;
   Codec codec_;
   const Retention retention_;
+  std::optional<StateStore::Grouping> grouping_;  // Of a store that finds groups.
+  std::uint64_t memory_bytes_ = 0, made_ = 0;
+  bool partial_ = false;
   Entries entries_;
   std::vector<std::string> changed_;
   std::map<std::string, std::uint64_t, std::less<>> gone_;  // Versions the store still has.

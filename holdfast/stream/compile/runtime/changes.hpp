@@ -1,33 +1,22 @@
-// changes.hpp: rows that come and go, between the operators of a graph, and the state that they
-// leave: what stream/graph/operator.hpp and state_table.hpp are to the interpreter. The same bytes.
+// changes.hpp: rows that come and go, between the operators of a graph, and what operators keep of
+// them: what stream/graph/operator.hpp is to the interpreter. The same bytes.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <holdfast/stream/compile/runtime/stored_entries.hpp>
 #include <holdfast/stream/compile/runtime/table.hpp>
-#include <holdfast/stream/compile/runtime/value_parts.hpp>
 
 namespace holdfast::query {
 
 // Whether the row is there from now on.
 inline bool adds(Change change) {
   return change == Change::kInsert || change == Change::kUpdateAfter;
-}
-
-// The values of a key, and their size before them.
-template <class Key>
-void append_key_part(const Key& key, std::string& bytes) {
-  const auto at = bytes.size();
-  append_raw(std::uint32_t{0}, bytes);
-  key.append(bytes);
-  const auto size = __builtin_bswap32(static_cast<std::uint32_t>(bytes.size() - at - 4));
-  std::memcpy(bytes.data() + at, &size, sizeof size);
 }
 
 // ---- Rows ----
@@ -165,68 +154,6 @@ class Kept {
 
 // ---- State ----
 
-// One table of an operator in the state store: entries that replace one another.
-class StoredEntries {
- public:
-  StoredEntries(Host& host, std::int64_t slice)
-      : host_(&host), slice_(slice), keeps_(host.keeps_entries()) {}
-
-  // The store keeps what it was given: changes are enough.
-  bool keeps() const { return keeps_; }
-  // True: for the first time since the last checkpoint. Whoever keeps a list puts it there.
-  bool change(Mark& mark) const {
-    if (!keeps_ || mark.changed) return false;
-    return mark.changed = true;
-  }
-  // An entry goes, or comes; key(bytes) appends its key. One that was there before the last
-  // checkpoint takes the place of what the store has of it.
-  template <class AppendKey>
-  void erase(const Mark& mark, const AppendKey& key) {
-    if (!keeps_ || mark.version == 0) return;
-    std::string bytes;
-    key(bytes);
-    gone_.emplace(std::move(bytes), mark.version);
-  }
-  template <class AppendKey>
-  void come(Mark& mark, const AppendKey& key) {
-    if (gone_.empty()) return;
-    std::string bytes;
-    key(bytes);
-    const auto found = gone_.find(bytes);
-    if (found == gone_.end()) return;
-    mark.version = found->second;
-    gone_.erase(found);
-  }
-  void adopt_gone(Text key, std::uint64_t version) {
-    gone_.emplace(std::string(key.data, key.size), version);
-  }
-
-  // A checkpoint: first what is gone, then each entry that it needs.
-  bool put_gone() {
-    for (auto& [key, version] : gone_) {
-      if (!host_->replace(slice_, {key.data(), key.size()}, {nullptr, 0}, version)) return false;
-    }
-    gone_.clear();
-    return true;
-  }
-  template <class AppendKey, class AppendState>
-  bool put(Mark& mark, const AppendKey& key, const AppendState& state) {
-    key_.clear();
-    state_.assign(1, '\1');  // What has no bytes is gone.
-    key(key_), state(state_);
-    mark.changed = false;
-    return host_->replace(slice_, {key_.data(), key_.size()}, {state_.data(), state_.size()},
-                          mark.version);
-  }
-
- private:
-  Host* host_;
-  std::int64_t slice_;
-  bool keeps_;
-  std::map<std::string, std::uint64_t> gone_;  // Versions the store still has.
-  std::string key_, state_;
-};
-
 // Slices of an operator begin here (graph_operators.cpp: kSlicesOfOperator).
 constexpr std::int64_t first_slice(std::int64_t node) {
   return (node + 1) * (std::int64_t{1} << 50);
@@ -251,6 +178,10 @@ class KeyedValues {
   KeyedValues() { index_.assign(kLeast, 0); }
 
   std::size_t size() const { return entries_.size() - free_.size(); }
+  // Without what keys and values have elsewhere.
+  std::uint64_t bytes() const {
+    return entries_.size() * sizeof(Entry) + index_.size() * sizeof(index_[0]);
+  }
   // None: null. Valid until the next at().
   Entry* find(const Key& key) { return find(key, key.hash()); }
   Entry* find(const Key& key, std::uint64_t hash) {
@@ -338,10 +269,12 @@ class KeyedValues {
       return number;
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
+    make_room(entries_, entries_.size() + 1);
     entries_.emplace_back();
     return static_cast<std::uint32_t>(entries_.size());
   }
   void grow() {
+    make_room(index_, index_.size() * 2);
     index_.assign(index_.size() * 2, 0);
     for (std::uint32_t i = 0; i < entries_.size(); ++i) {
       if (!entries_[i].used) continue;
@@ -352,8 +285,8 @@ class KeyedValues {
     }
   }
 
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
+  LargeVector<Entry> entries_;
+  LargeVector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> noted_;  // Some may be gone.
 };

@@ -14,6 +14,7 @@
 //   time(row), kSizeMs, kSlideMs, kOffsetMs       by slices
 //   start(row), end(row)                          by columns
 //   kRetracts                                     rows may be taken back
+//   kHoldsValues                                  of changing groups: an aggregate holds values
 #pragma once
 
 #include <holdfast/stream/compile/runtime/changes.hpp>
@@ -198,6 +199,8 @@ class WindowGroups {
   Places places_;
 };
 
+// Groups are fetched when a row of them comes, but for those that hold values.
+//
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
 //        (value_parts.hpp), where they are many and the store keeps what it was given.
 template <class Definition>
@@ -209,7 +212,7 @@ class RunningGroups {
 
  public:
   explicit RunningGroups(Run& run)
-      : run_(run), stored_(run.host, kSlice), parts_(run.host, kSlice + 1) {}
+      : run_(run), stored_(run.host, kSlice, kGrouping), parts_(run.host, kSlice + 1) {}
 
   template <class Graph>
   void take(Graph& graph, Change change, const Row& row) {
@@ -217,6 +220,9 @@ class RunningGroups {
     if (run_.failed) return;
     const auto hash = key.hash();
     auto* known = groups_.find(key, hash);
+    if (known == nullptr && stored_.is_partial()) known = fetch(key, hash);
+    if (run_.failed) return;
+    stored_.took_row([this] { return bytes(); });
     if (known == nullptr) {
       if (!adds(change)) return;  // Of a row that was late, and was never seen.
       known = &groups_.at(key, hash);
@@ -246,11 +252,13 @@ class RunningGroups {
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     if constexpr (std::is_same_v<Key, KeyOf<>>) {
-      if (watermark == kEndOfTime && groups_.size() == 0)
-        show(graph, Change::kInsert, Key(), State());
+      if (watermark != kEndOfTime || groups_.size() != 0) return;
+      if (stored_.is_partial() && fetch(Key(), Key().hash()) != nullptr) return;
+      show(graph, Change::kInsert, Key(), State());
     }
   }
   void set_watermark(std::int64_t) {}
+  void adopt_stored(std::int64_t) { stored_.become_partial(); }
   bool adopt(const GraphEntry& entry) {
     Text state = entry.state;
     auto& stored = entry.slice == kSlice ? stored_ : parts_;
@@ -269,13 +277,17 @@ class RunningGroups {
     const auto put_entry = [this](Entry& entry) { return put(entry); };
     if (!(stored_.keeps() ? groups_.for_each_noted(put_entry) : groups_.for_each(put_entry)))
       return false;
-    return parts_.put_gone();  // Those that were written anew are among them.
+    if (!parts_.put_gone()) return false;  // Those that were written anew are among them.
+    if (!stored_.wants_room(bytes())) return true;
+    groups_ = {};
+    return stored_.leave();
   }
 
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
+  static constexpr auto kGrouping = Definition::kHoldsValues ? Grouping::kNone : Grouping::kKey;
   struct Group {
     std::int64_t rows = 0;
     State state;
@@ -283,6 +295,17 @@ class RunningGroups {
   };
   using Entry = typename KeyedValues<Key, Group>::Entry;
 
+  // A group that memory may not have. None: null.
+  Entry* fetch(const Key& key, std::uint64_t hash) {
+    const auto take = [this](Text bytes, Text state, std::uint64_t version) {
+      return adopt({kSlice, bytes, state, version, false});
+    };
+    run_.failed = !stored_.fetch([&](std::string& bytes) { key.append(bytes); }, take);
+    return groups_.find(key, hash);
+  }
+  std::uint64_t bytes() const {
+    return groups_.bytes() + groups_.size() * stored_.bytes_of_entry();
+  }
   void note(Entry& entry) {
     if (stored_.change(entry.value.mark)) groups_.note(entry);
   }

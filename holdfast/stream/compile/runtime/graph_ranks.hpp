@@ -61,7 +61,7 @@ struct InRank {
 };
 
 // Rows of a partition as they change. Where rows may go, all are kept, in a tree; else those up to
-// kLast.
+// kLast. A partition is fetched when a row of it comes.
 //
 // State  [partition, number] -> row.
 // Costs  A row that comes or goes takes O(log rows), and O(kLast) where it is one of the shown;
@@ -72,17 +72,21 @@ class RunningRank {
   using Key = typename Definition::Key;
 
  public:
-  explicit RunningRank(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+  explicit RunningRank(Run& run) : run_(run), stored_(run.host, kSlice, Grouping::kFirstPart) {}
 
   template <class Graph>
   void take(Graph& graph, Change change, const Row& row) {
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
+    if (stored_.is_partial() && partitions_.find(key) == nullptr && !fetch(key))
+      return static_cast<void>(run_.failed = true);
+    stored_.took_row([this] { return bytes(); });
     if (adds(change))
       come(graph, key, row);
     else if constexpr (Definition::kRetracts)
       go(graph, key, row);
   }
+  void adopt_stored(std::int64_t) { stored_.become_partial(); }
   bool adopt(const GraphEntry& entry) {
     Text rest = entry.key, values;
     Key key;
@@ -105,8 +109,13 @@ class RunningRank {
   bool put_state() {
     if (!stored_.put_gone()) return false;
     const auto put_entry = [this](Entry& entry) { return put(entry); };
-    return stored_.keeps() ? partitions_.for_each_noted(put_entry)
-                           : partitions_.for_each(put_entry);
+    if (!(stored_.keeps() ? partitions_.for_each_noted(put_entry)
+                          : partitions_.for_each(put_entry)))
+      return false;
+    if (!stored_.wants_room(bytes())) return true;
+    partitions_ = {};
+    rows_ = 0;
+    return stored_.leave();
   }
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
@@ -115,9 +124,23 @@ class RunningRank {
       std::conditional_t<Definition::kRetracts, std::set<RankedRow<Row>, InRank<Definition>>,
                          std::vector<RankedRow<Row>>>;
   using Place = typename Rows::iterator;
+  static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
   using Entry = typename KeyedValues<Key, Rows>::Entry;
 
-  static Place insert(Rows& rows, RankedRow<Row> ranked) {
+  bool fetch(const Key& key) {
+    const auto take = [this](Text bytes, Text state, std::uint64_t version) {
+      return adopt({kSlice, bytes, state, version, false});
+    };
+    return stored_.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take);
+  }
+  std::uint64_t bytes() const {
+    constexpr std::uint64_t kAround = 40;  // What a tree has for each row.
+    return partitions_.bytes() +
+           rows_ * (sizeof(RankedRow<Row>) + kAround + stored_.bytes_of_entry());
+  }
+
+  Place insert(Rows& rows, RankedRow<Row> ranked) {
+    ++rows_;
     if constexpr (Definition::kRetracts) {
       return rows.insert(std::move(ranked)).first;
     } else {
@@ -170,6 +193,7 @@ class RunningRank {
       if (rows.size() <= Definition::kLast) return;
       stored_.erase(rows.back().mark, key_of(entry.key, rows.back().number));
       rows.pop_back();
+      --rows_;
     }
   }
   template <class Graph>
@@ -192,6 +216,7 @@ class RunningRank {
     }
     stored_.erase(at->mark, key_of(entry->key, at->number));
     rows.erase(at);
+    --rows_;
     if (rows.empty()) partitions_.erase(*entry);
   }
   bool put(Entry& entry) {
@@ -208,6 +233,7 @@ class RunningRank {
   StoredEntries stored_;
   KeyedValues<Key, Rows> partitions_;
   std::int64_t next_number_ = 0;
+  std::uint64_t rows_ = 0;  // Of all partitions.
 };
 
 // Rows of a window, when it has ended.

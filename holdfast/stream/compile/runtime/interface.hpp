@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_6
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_6
+#define HOLDFAST_QUERY_ENTRY holdfast_query_7
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_7
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -45,6 +45,15 @@ class VisitEntries {
 
  protected:
   ~VisitEntries() = default;
+};
+
+// Entries that replace one another. False: they are none of this query.
+class VisitVersions {
+ public:
+  virtual bool entry(Text key, Text state, std::uint64_t version) = 0;
+
+ protected:
+  ~VisitVersions() = default;
 };
 
 // Where a block of entries (blocks.hpp) is in its generation: in the order in which they were put.
@@ -86,6 +95,12 @@ class Host {
   virtual bool keeps_entries() const = 0;
   // Whether it takes blocks of entries. Then state may stay in memory beside it, so many bytes.
   virtual bool takes_blocks(std::uint64_t& memory_bytes) const = 0;
+  // Whether there is a store that finds entries by their group (stream/state_store.hpp). Then so
+  // many bytes of a table's entries may be in memory.
+  virtual bool finds_groups(std::uint64_t& memory_bytes) const = 0;
+  // From now on groups of this slice are asked for. A group is a key, or the first part of keys.
+  virtual bool group_by(std::int64_t slice, bool first_part) = 0;
+  virtual bool for_each_of_group(std::int64_t slice, Text group, VisitVersions& visit) = 0;
   // State in memory is more than that: the next checkpoint is not to wait for its time.
   virtual void ask_for_checkpoint() = 0;
   // A block; generation 0: a new one, which it becomes. `in_run`: those of this checkpoint have all
@@ -171,6 +186,7 @@ class Graph {
   // entries of. False: an entry is none of this query.
   virtual void adopt(const GraphInput* inputs) = 0;
   virtual bool adopt_entry(const GraphEntry& entry) = 0;
+  // Of a slice of entries that replace one another: it is grouped, and memory has not all of them.
   virtual void adopt_stored(std::int64_t slice) = 0;
   // Takes records in the order of the inputs' watermarks, until `most` of them, or until the input
   // that is next has none: its number, or that of no input if all have ended or wait.

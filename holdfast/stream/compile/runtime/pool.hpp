@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Pool {
     const auto number = class_of(bytes);
     free_[number] = new (place) Free{free_[number]};
   }
+  // With what is free.
+  std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Free {
@@ -53,6 +56,7 @@ class Pool {
   }
   [[gnu::noinline]] void grow(std::size_t size) {
     left_ = size > kBlock ? size : kBlock;
+    bytes_ += left_;
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
     next_ = blocks_.back().get();
   }
@@ -61,6 +65,7 @@ class Pool {
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace holdfast::query

@@ -10,7 +10,8 @@
 
 namespace holdfast::query {
 
-// Each change of a side with all rows that the other side has.
+// Each change of a side with all rows that the other side has. Those of a key are fetched when one
+// of it comes. Either both sides have all of their rows in memory, or neither.
 //
 // State, of each side  [key, row] -> how often it is there, how many partners it has.
 template <class Definition>
@@ -23,8 +24,8 @@ class RegularJoin : JoinRules<Definition> {
  public:
   explicit RegularJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries(run.host, first_slice(Definition::kNode)),
-                StoredEntries(run.host, first_slice(Definition::kNode) + 1)} {}
+        stored_{StoredEntries(run.host, slice_of(Side::kLeft), Grouping::kFirstPart),
+                StoredEntries(run.host, slice_of(Side::kRight), Grouping::kFirstPart)} {}
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change change, const RowOn<kSide>& row) {
@@ -32,7 +33,11 @@ class RegularJoin : JoinRules<Definition> {
     const Key key = Rules::template key<kSide>(row, run_);
     if (run_.failed) return;
     if (key.has_null()) return show_alone<kSide>(graph, change, row, 0);
-    Entry& entry = pairs_.at(key);
+    const auto hash = key.hash();
+    if (is_partial() && pairs_.find(key, hash) == nullptr) fetch(key);
+    if (run_.failed) return;
+    stored_[0].took_row([this] { return bytes(); });
+    Entry& entry = pairs_.at(key, hash);
     const auto partners = bag<kOther>(entry.value).in_order(memory_);
     matches_.clear();
     std::int64_t count = 0;
@@ -55,14 +60,23 @@ class RegularJoin : JoinRules<Definition> {
     if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
   }
 
+  void adopt_stored(std::int64_t) {
+    for (auto& stored : stored_)
+      stored.become_partial();
+  }
   bool adopt(const GraphEntry& entry) {
-    if (entry.slice == first_slice(Definition::kNode)) return adopt_on<Side::kLeft>(entry);
+    if (entry.slice == slice_of(Side::kLeft)) return adopt_on<Side::kLeft>(entry);
     return adopt_on<Side::kRight>(entry);
   }
   bool put_state() {
     if (!stored_[0].put_gone() || !stored_[1].put_gone()) return false;
     const auto put_entry = [this](Entry& entry) { return put(entry); };
-    return stored_[0].keeps() ? pairs_.for_each_noted(put_entry) : pairs_.for_each(put_entry);
+    if (!(stored_[0].keeps() ? pairs_.for_each_noted(put_entry) : pairs_.for_each(put_entry)))
+      return false;
+    if (!stored_[0].wants_room(bytes())) return true;
+    pairs_ = {};
+    memory_ = {};
+    return stored_[0].leave() && stored_[1].leave();
   }
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
@@ -72,6 +86,23 @@ class RegularJoin : JoinRules<Definition> {
     Bag<typename Rules::Right> right;
   };
   using Entry = typename KeyedValues<Key, Pair>::Entry;
+
+  static constexpr std::int64_t slice_of(Side side) {
+    return first_slice(Definition::kNode) + static_cast<std::int64_t>(side);
+  }
+  bool is_partial() const { return stored_[0].is_partial(); }
+  // The rows of a key that memory has none of.
+  void fetch(const Key& key) {
+    for (const auto side : {Side::kLeft, Side::kRight}) {
+      const auto take = [this, side](Text bytes, Text state, std::uint64_t version) {
+        return adopt({slice_of(side), bytes, state, version, false});
+      };
+      auto& stored = stored_[static_cast<std::size_t>(side)];
+      if (!stored.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take))
+        return static_cast<void>(run_.failed = true);
+    }
+  }
+  std::uint64_t bytes() const { return pairs_.bytes() + memory_.bytes(); }
 
   template <Side kSide>
   static auto& bag(Pair& pair) {

@@ -1,0 +1,155 @@
+// stored_entries.hpp: one table of an operator of a graph in the state store: entries that replace
+// one another. What stream/graph/state_table.hpp is to the interpreter, with the same bytes; the
+// entries themselves are their operator's.
+//
+// A table whose keys are grouped need not have all entries in memory, where the store finds groups:
+// its operator fetches a group when a row of it comes, and lets all of them go behind a checkpoint
+// where they are too many.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include <holdfast/stream/compile/runtime/value_parts.hpp>
+
+namespace holdfast::query {
+
+// The values of a key, and their size before them.
+template <class Key>
+void append_key_part(const Key& key, std::string& bytes) {
+  const auto at = bytes.size();
+  append_raw(std::uint32_t{0}, bytes);
+  key.append(bytes);
+  const auto size = __builtin_bswap32(static_cast<std::uint32_t>(bytes.size() - at - 4));
+  std::memcpy(bytes.data() + at, &size, sizeof size);
+}
+
+// How the keys of a table are grouped: not at all, each alone, by their first part.
+enum class Grouping : std::uint8_t { kNone, kKey, kFirstPart };
+
+class StoredEntries {
+ public:
+  StoredEntries(Host& host, std::int64_t slice, Grouping grouping = Grouping::kNone)
+      : host_(&host), slice_(slice), grouping_(grouping), keeps_(host.keeps_entries()) {
+    if (!host.finds_groups(memory_bytes_)) grouping_ = Grouping::kNone;
+  }
+
+  // The store keeps what it was given: changes are enough.
+  bool keeps() const { return keeps_; }
+  // True: for the first time since the last checkpoint. Whoever keeps a list puts it there.
+  bool change(Mark& mark) const {
+    if (!keeps_ || mark.changed) return false;
+    return mark.changed = true;
+  }
+  // An entry goes, or comes; key(bytes) appends its key. One that was there before the last
+  // checkpoint takes the place of what the store has of it.
+  template <class AppendKey>
+  void erase(const Mark& mark, const AppendKey& key) {
+    if (!keeps_ || mark.version == 0) return;
+    std::string bytes;
+    key(bytes);
+    gone_.emplace(std::move(bytes), mark.version);
+  }
+  template <class AppendKey>
+  void come(Mark& mark, const AppendKey& key) {
+    if (gone_.empty()) return;
+    std::string bytes;
+    key(bytes);
+    const auto found = gone_.find(bytes);
+    if (found == gone_.end()) return;
+    mark.version = found->second;
+    gone_.erase(found);
+  }
+  void adopt_gone(Text key, std::uint64_t version) {
+    gone_.emplace(std::string(key.data, key.size), version);
+  }
+
+  // ---- Groups ----
+
+  // Whether there may be entries that memory does not have.
+  bool is_partial() const { return is_partial_; }
+  void become_partial() { is_partial_ = grouping_ != Grouping::kNone; }
+  // A group of which memory has no entry: group(bytes) appends it. visit(key, state, version) ->
+  // whether it is one; of entries that are gone since the last checkpoint none.
+  template <class AppendGroup, class Visit>
+  [[gnu::noinline]] bool fetch(const AppendGroup& group, const Visit& visit) {
+    key_.clear();
+    group(key_);
+    Fetch<Visit> entries(*this, visit);
+    return host_->for_each_of_group(slice_, {key_.data(), key_.size()}, entries);
+  }
+  // About, of an entry, what it has beside a fixed part.
+  std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
+  // So many bytes are too many for memory.
+  bool wants_room(std::uint64_t bytes) const {
+    return grouping_ != Grouping::kNone && bytes > memory_bytes_;
+  }
+  // Behind a row that was taken: now and then a checkpoint is asked for where bytes() says so.
+  template <class Bytes>
+  void took_row(const Bytes& bytes) {
+    if (++rows_ % kRowsBetweenLooks == 0 && wants_room(bytes())) [[unlikely]]
+      host_->ask_for_checkpoint();
+  }
+  // Behind all that a checkpoint needs: the operator forgets its entries.
+  bool leave() {
+    if (!host_->group_by(slice_, grouping_ == Grouping::kFirstPart)) return false;
+    return is_partial_ = true;
+  }
+
+  // ---- A checkpoint: first what is gone, then each entry that it needs ----
+
+  bool put_gone() {
+    for (auto& [key, version] : gone_) {
+      if (!host_->replace(slice_, {key.data(), key.size()}, {nullptr, 0}, version)) return false;
+    }
+    gone_.clear();
+    return true;
+  }
+  template <class AppendKey, class AppendState>
+  bool put(Mark& mark, const AppendKey& key, const AppendState& state) {
+    key_.clear();
+    state_.assign(1, '\1');  // What has no bytes is gone.
+    key(key_), state(state_);
+    see(key_.size() + state_.size());
+    mark.changed = false;
+    return host_->replace(slice_, {key_.data(), key_.size()}, {state_.data(), state_.size()},
+                          mark.version);
+  }
+
+ private:
+  static constexpr std::uint64_t kRowsBetweenLooks = 32'768;
+
+  template <class Visit>
+  class Fetch final : public VisitVersions {
+   public:
+    Fetch(StoredEntries& stored, const Visit& visit) : stored_(stored), visit_(visit) {}
+    bool entry(Text key, Text state, std::uint64_t version) override {
+      if (!stored_.gone_.empty() && stored_.gone_.contains(std::string(key.data, key.size)))
+        return true;
+      stored_.see(key.size + state.size);
+      return visit_(key, state, version);
+    }
+
+   private:
+    StoredEntries& stored_;
+    const Visit& visit_;
+  };
+
+  void see(std::uint64_t bytes) {
+    seen_bytes_ += bytes;
+    ++seen_;
+  }
+
+  Host* host_;
+  std::int64_t slice_;
+  Grouping grouping_;
+  bool keeps_, is_partial_ = false;
+  std::uint64_t memory_bytes_ = 0;  // That the operator's entries may take, if they are grouped.
+  std::uint64_t rows_ = 0;
+  std::uint64_t seen_ = 0, seen_bytes_ = 0;    // Entries that were put or fetched.
+  std::map<std::string, std::uint64_t> gone_;  // Versions the store still has.
+  std::string key_, state_;
+};
+
+}  // namespace holdfast::query
