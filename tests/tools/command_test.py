@@ -201,6 +201,23 @@ class Backups(Command):
         self.assertIn(b'sound: 2 backups', self.holdfast('kv', 'backup', '--verify', backups))
 
 
+    def test_of_two_restores_at_once_one_is_refused_and_blames_nobody(self):
+        """What was there is the store of the other one, not what this one has begun."""
+        backups = self.path('backups')
+        self.kv('put', 'ada', 'lovelace')
+        self.kv('backup', backups)
+        for number in range(5):
+            new = self.path(f'new {number}')
+            running = [subprocess.Popen([HOLDFAST, 'kv', 'restore', backups, new], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                       for _ in range(4)]
+            messages = [process.communicate()[1].decode() for process in running]
+            self.assertEqual(sorted(process.returncode for process in running), [0, 1, 1, 1], messages)
+            for message in filter(None, messages):
+                self.assertNotIn('holds no store', message)
+                self.assertNotIn(f'{backups}: ', message)  # It is about NEW.
+            self.assertEqual(self.holdfast('kv', new, 'get', 'ada'), b'lovelace')
+
+
 class Keyspaces(Command):
     def test_a_space_has_keys_of_its_own(self):
         self.kv('put', 'ada', 'the store\'s')
