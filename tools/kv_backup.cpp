@@ -33,9 +33,11 @@ class CopyProgress {
   ProgressLine line_{true};
 };
 
-// Of what went wrong in a directory of backups.
-int report_directory(const std::string& directory, const Error& error) {
-  const bool named = error.detail.find(directory) != std::string::npos;
+// Of what went wrong in a directory of backups, or between it and `store`, which may be empty.
+int report_directory(const std::string& directory, const Error& error,
+                     const std::string& store = {}) {
+  const bool named = error.detail.find(directory) != std::string::npos ||
+                     (!store.empty() && error.detail.find(store) != std::string::npos);
   std::string help;
   std::error_code unknown;
   const auto parent =
@@ -161,8 +163,10 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
                                            {}, kv::Progress(progress));
   progress.finish();
   if (!restored) {
-    const int code = report_directory(arguments.directory, restored.error());
-    if (!was_there && std::filesystem::exists(arguments.store, unknown))
+    const int code = report_directory(arguments.directory, restored.error(), arguments.store);
+    const bool of_another =  // Who came at the same time and was the first.
+        restored.code() == Errc::kBusy || restored.code() == Errc::kAlreadyExists;
+    if (!was_there && !of_another && std::filesystem::exists(arguments.store, unknown))
       note("{} was begun and holds no store; remove it before the next try\n", arguments.store);
     return code;
   }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/base/format.hpp>
+
 #include "console.hpp"
 #include "kv_bench_command.hpp"
 #include "kv_verbs.hpp"
@@ -235,11 +237,16 @@ void add_import(KvState& state, const AddVerb& verb) {
       ->type_name("NAME,…");
   import->add_flag("--header", state.import.header, "The first line of csv or tsv is no record");
   import
-      ->add_option("--max-record", state.import.max_record_bytes,
-                   "A longer line or stanza is skipped")
-      ->transform(CLI::AsSizeValue(false))
-      ->capture_default_str()
-      ->type_name("BYTES");
+      ->add_option_function<std::string>(
+          "--max-record",
+          [&state](const std::string& text) {
+            const auto bytes = parse_bytes(text, "value");
+            if (!bytes) throw CLI::ValidationError("--max-record", bytes.error().detail);
+            state.import.max_record_bytes = *bytes;
+          },
+          "A longer line or stanza is skipped")
+      ->type_name("BYTES")
+      ->default_str("256M");
   add_choice<bool>(
       import, "--on-error", {{"stop", true}, {"skip", false}},
       [&state](bool stop) { state.import.stop_on_error = stop; },

@@ -1,5 +1,7 @@
 // export: all records as text, of a consistent snapshot. A file appears complete or not at all.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,6 +10,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+
+#include <holdfast/memory/lock.hpp>
+#include <holdfast/memory/system.hpp>
 
 #include "console.hpp"
 #include "import/format_guess.hpp"
@@ -34,13 +39,23 @@ class Destination {
     in_place_ = !none && !std::filesystem::is_regular_file(there, none);
     place_ = none || there.empty() ? file : there.string();
     partial_ = in_place_ ? place_ : place_ + ".partial";
-    file_.reset(std::fopen(partial_.c_str(), "we"));
-    if (file_) file_output_.emplace(file_.get(), partial_);
+  }
+
+  // Once. Errors: kBusy (another export writes the same file), of the system.
+  Status open() {
+    if (to_stdout_) return {};
+    while (!file_) {
+      const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (in_place_ ? O_TRUNC : 0);
+      const int fd = ::open(partial_.c_str(), flags, 0644);
+      if (fd < 0) return memory_detail::system_error("open", partial_, errno);
+      file_.reset(::fdopen(fd, "w"));
+      if (!in_place_) HF_RETURN_IF_ERROR(take(fd));
+    }
+    file_output_.emplace(file_.get(), partial_);
+    return {};
   }
 
   bool to_stdout() const { return to_stdout_; }
-  bool opened() const { return to_stdout_ || file_ != nullptr; }
-  const std::string& name() const { return partial_; }
   Output& output() { return to_stdout_ ? standard_output() : *file_output_; }
 
   // The end; `good`: what was written is complete. Errors: kIo.
@@ -49,17 +64,33 @@ class Destination {
     if (to_stdout_) return written;
     if (written && ::fsync(fileno(file_.get())) != 0 && !(in_place_ && errno == EINVAL))
       written = Error{Errc::kIo, fmt::format("fsync {}: {}", partial_, std::strerror(errno))};
-    file_.reset();
-    if (in_place_) return written;
-    if (good && written && ::rename(partial_.c_str(), place_.c_str()) != 0) {
+    // Before it is closed, and so given up.
+    if (!in_place_ && good && written && ::rename(partial_.c_str(), place_.c_str()) != 0) {
       written = Error{Errc::kIo,
                       fmt::format("rename {} to {}: {}", partial_, place_, std::strerror(errno))};
     }
-    if (!good || !written) ::unlink(partial_.c_str());
+    if (!in_place_ && (!good || !written)) ::unlink(partial_.c_str());
+    file_.reset();
     return written;
   }
 
  private:
+  // Makes the file with the partial text ours alone, and empty. Whoever had it before may have given
+  // it its name or removed it meanwhile: then `file_` is null afterwards, and another one is needed.
+  Status take(int fd) {
+    const Status locked = memory_detail::lock_file(
+        fd, true, partial_, ", an export to the same file; wait for it, or name another file");
+    if (!locked && locked.code() != Errc::kUnsupported) return locked.error();
+    struct stat here{}, there{};
+    if (::fstat(fd, &here) != 0 || ::stat(partial_.c_str(), &there) != 0 ||
+        here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
+      file_.reset();
+      return {};
+    }
+    if (::ftruncate(fd, 0) != 0) return memory_detail::system_error("ftruncate", partial_, errno);
+    return {};
+  }
+
   const bool to_stdout_;
   bool in_place_ = false;
   std::string place_, partial_;
@@ -122,10 +153,9 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   const auto keys = Keys::of(*store, target.space, target.ordered);
   if (!keys) return report_error(target, keys.error());
   Destination destination(arguments.file);
-  if (!destination.opened()) {
-    complain(kKvCommand,
-             fmt::format("cannot write '{}': {}", destination.name(), std::strerror(errno)));
-    return kExitBadRequest;
+  if (const Status opened = destination.open(); !opened) {
+    complain(kKvCommand, fmt::format("cannot write {}", opened.error().detail));
+    return opened.code() == Errc::kBusy ? kExitFailed : kExitBadRequest;
   }
   ExportText output(destination.output(), arguments.gzip || is_gzip_name(arguments.file));
   ProgressLine progress{!destination.to_stdout() || !is_terminal(stdout)};

@@ -184,15 +184,23 @@ class Suite {
     return ratios;
   }
 
+  // Of a column with a subject's name above it.
+  std::size_t width() const {
+    std::size_t widest = 12;
+    for (const auto& subject : subjects_)
+      widest = std::max(widest, subject.name().size());
+    return widest;
+  }
+
   std::string figure_14b() const {
     std::string text = fmt::format("{:<6}", "query");
     for (const auto& subject : subjects_)
-      text += fmt::format(" {:>18}", subject.name().substr(0, 18));
+      text += fmt::format(" {:>{}}", subject.name(), width());
     text += fmt::format(" {:>10} {:>10}\n", "row ratio", "col ratio");
     for (std::size_t i = 0; i < ssb::queries().size(); ++i) {
       text += fmt::format("{:<6}", ssb::queries()[i].name);
       for (const auto& subject : subjects_)
-        text += fmt::format(" {:>15.3f} ms", bench::median(subject.seconds[i]) * 1e3);
+        text += fmt::format(" {:>{}.3f} ms", bench::median(subject.seconds[i]) * 1e3, width() - 3);
       text += fmt::format(" {:>10.2f} {:>10.2f}\n", slower(0, 1, i, i + 1)[0],
                           slower(2, 3, i, i + 1)[0]);
     }
@@ -216,7 +224,7 @@ class Suite {
     std::string text = fmt::format("{:<26} {:>15} {:>15}", "ns per row and core", "published PMem",
                                    "published DRAM");
     for (const auto& subject : subjects_)
-      text += fmt::format(" {:>18}", subject.name().substr(0, 18));
+      text += fmt::format(" {:>{}}", subject.name(), width());
     text += "\n";
     for (std::size_t i = 0; i < std::size(kSteps); ++i) {
       const auto& step = kSteps[i];
@@ -229,8 +237,9 @@ class Suite {
       }
       const unsigned threads = step.all_threads ? arguments_.threads : 1;
       for (const auto& subject : subjects_)
-        text += fmt::format(" {:>18.2f}", per_row(bench::median(subject.steps[i]), threads,
-                                                  static_cast<double>(rows_)));
+        text += fmt::format(
+            " {:>{}.2f}",
+            per_row(bench::median(subject.steps[i]), threads, static_cast<double>(rows_)), width());
       text += "\n";
     }
     return text;

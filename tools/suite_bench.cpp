@@ -28,12 +28,14 @@ struct SuiteBenchArguments {
   bool quick = false, quiet = false;
 };
 
-// The smallest run that still goes through everything: seconds for all suites.
-void make_quick(bb::BlocksBenchOptions& options) {
+// The smallest run that still goes through everything: seconds for all suites. What was given
+// beside --quick holds.
+void make_quick(const CLI::App& app, bb::BlocksBenchOptions& options) {
+  const auto given = [&](const char* option) { return app.count(option) != 0; };
   options.quick = true;
-  options.region_bytes = 64 * MiB;
-  options.repeat = 1;
-  options.seconds = 0.01;
+  if (!given("--region-bytes")) options.region_bytes = 64 * MiB;
+  if (!given("--repeat")) options.repeat = 1;
+  if (!given("--seconds")) options.seconds = 0.01;
 }
 
 void print_preface(const bench::Document& document) {
@@ -53,7 +55,6 @@ int run_suite(SuiteBenchArguments& arguments) {
   auto& options = arguments.options;
   const auto& command = arguments.bench.command;
   if (arguments.bench.prepare != nullptr) arguments.bench.prepare(options.region);
-  if (arguments.quick) make_quick(options);
   options.progress = !arguments.quiet;
   const auto& json = arguments.json;
   if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
@@ -145,7 +146,10 @@ void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) 
              "peer not built).\n"
              "Example:\n  holdfast " +
              bench.example + "\n");
-  app.callback([arguments, &exit_code] { exit_code = run_suite(*arguments); });
+  app.callback([arguments, &app, &exit_code] {
+    if (arguments->quick) make_quick(app, arguments->options);
+    exit_code = run_suite(*arguments);
+  });
 }
 
 }  // namespace holdfast::tools

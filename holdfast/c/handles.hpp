@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <holdfast/c/holdfast.h>
+#include <holdfast/c/boundary.hpp>
 #include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/events.hpp>
@@ -133,9 +134,21 @@ inline std::string_view text_of(const void* bytes, std::size_t count) {
 // The flags of a write. Errors: kInvalidOption.
 Result<kv::WriteOptions> write_options(std::uint32_t flags);
 
+Error too_large(const char* what, std::size_t seen, std::uint64_t allowed);
+// For what would answer of a child of fork() as of an empty store.
+inline Status check_open(const hf_store* store) {
+  return store->store.core() != nullptr ? ok_status() : Status(store->store.closed());
+}
+
 inline const kv::StoreOptions& options_of(const hf_options* options) {
   static const kv::StoreOptions defaults;
   return options == nullptr ? defaults : options->options;
 }
 
 }  // namespace holdfast::c
+
+// A key of the caller. Refused here if it is too long, since what reads would hash all of it first.
+#define HF_NEEDS_KEY(key, count)                           \
+  HF_NEEDS_BYTES(key, count);                              \
+  if ((count) > ::holdfast::kv::kMaxKeyBytes) [[unlikely]] \
+  return ::holdfast::c::too_large(#count, count, ::holdfast::kv::kMaxKeyBytes)

@@ -25,7 +25,8 @@
  *            may be closed later, and are HF_CLOSED until then.
  * Threads    A store and a space from any thread. All else from one at a time, any.
  * Callbacks  run in the thread that called, before the function returns.
- * fork       A child must not use the handles of its parent: HF_CLOSED, or worse.
+ * fork       In a child the handles of its parent are HF_CLOSED, but for those of a store that was
+ *            opened read-only.
  */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
@@ -138,7 +139,8 @@ HF_API int32_t hf_stats_json(hf_store* store, char* buffer, size_t capacity, siz
  *
  * `flags`: 0, or of one write HF_DURABLE_PROCESS or HF_DURABLE_POWER instead of the store's
  * durability; with HF_RENEW an append, merge or update makes the record's stamp of expiry new.
- * `version`, `outcome`, `existed`: may be NULL. Keys have up to 64 KiB, values up to 4 GiB. */
+ * `version`, `outcome`, `existed`: may be NULL. Keys have up to 64 KiB, values up to 4 GiB; a longer
+ * one is HF_TOO_LARGE, also to what reads or erases. */
 #define HF_DURABLE_PROCESS 1u
 #define HF_DURABLE_POWER 2u
 #define HF_RENEW 4u

@@ -69,8 +69,11 @@ int32_t hf_get_many(hf_store* store, size_t count, const void* keys, const uint3
     HF_NEEDS_BYTES(codes, count);
     HF_NEEDS(answered);
     std::uint64_t all_keys = 0;
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+      if (key_bytes[i] > kv::kMaxKeyBytes)
+        return c::too_large("key_bytes[i]", key_bytes[i], kv::kMaxKeyBytes);
       all_keys += key_bytes[i];
+    }
     HF_NEEDS_BYTES(keys, all_keys);
 
     *answered = 0;

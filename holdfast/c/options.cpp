@@ -1,5 +1,6 @@
 // Options by name: the fields of kv::StoreOptions as texts.
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -129,23 +130,22 @@ constexpr Option kPatchableWords{
       return text;
     }};
 
-constexpr Option kSpaceAmplification{"reclaim.space_amplification", "a number from 1.05 to 10",
-                                     [](Options& options, std::string_view text) {
-                                       double value = 0;
-                                       const auto end = text.data() + text.size();
-                                       const auto parsed = std::from_chars(text.data(), end, value);
-                                       if (parsed.ec != std::errc() || parsed.ptr != end)
-                                         return false;
-                                       options.reclaim.space_amplification = value;
-                                       return true;
-                                     },
-                                     [](const Options& options) {
-                                       char text[32];
-                                       const auto written =
-                                           std::to_chars(text, text + sizeof text,
-                                                         options.reclaim.space_amplification);
-                                       return std::string(text, written.ptr);
-                                     }};
+constexpr Option kSpaceAmplification{
+    "reclaim.space_amplification", "a number from 1.05 to 10",
+    [](Options& options, std::string_view text) {
+      double value = 0;
+      const auto end = text.data() + text.size();
+      const auto parsed = std::from_chars(text.data(), end, value);
+      if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(value)) return false;
+      options.reclaim.space_amplification = value;
+      return true;
+    },
+    [](const Options& options) {
+      char text[32];
+      const auto written =
+          std::to_chars(text, text + sizeof text, options.reclaim.space_amplification);
+      return std::string(text, written.ptr);
+    }};
 
 constexpr Option kOptions[] = {
     choice<&Options::access, kAccesses>("access", "open_or_create, open, create or read_only"),

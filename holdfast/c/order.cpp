@@ -50,6 +50,7 @@ int32_t hf_snapshot_open(hf_store* store, hf_snapshot** snapshot) {
     HF_NEEDS(store);
     HF_NEEDS(snapshot);
     *snapshot = nullptr;
+    HF_RETURN_IF_ERROR(c::check_open(store));
     *snapshot = new hf_snapshot{std::make_shared<hf_snapshot::State>(*store)};
     return {};
   });
@@ -59,7 +60,7 @@ int32_t hf_snapshot_get(const hf_snapshot* snapshot, const void* key, size_t key
                         void* buffer, size_t capacity, uint64_t* value_bytes) {
   return boundary([&]() -> Status {
     HF_NEEDS(snapshot);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     HF_NEEDS_BYTES(buffer, capacity);
     HF_NEEDS(value_bytes);
     std::string value;

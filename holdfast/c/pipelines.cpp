@@ -13,7 +13,7 @@ std::int32_t submit(hf_pipeline* pipeline, const void* key, std::size_t key_byte
                     std::uint64_t* ticket, Verb&& verb) {
   return boundary([&]() -> Status {
     HF_NEEDS(pipeline);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     HF_ASSIGN_OR_RETURN(const std::uint64_t number,
                         verb(pipeline->pipeline, text_of(key, key_bytes)));
     if (ticket != nullptr) *ticket = number;
@@ -46,6 +46,8 @@ int32_t hf_pipeline_put(hf_pipeline* pipeline, const void* key, size_t key_bytes
   return c::submit(pipeline, key, key_bytes, ticket,
                    [&](kv::Pipeline<>& to, std::string_view name) -> Result<std::uint64_t> {
                      HF_NEEDS_BYTES(value, value_bytes);
+                     if (value_bytes > kv::kMaxValueBytes)  // It would be copied first.
+                       return c::too_large("value_bytes", value_bytes, kv::kMaxValueBytes);
                      return to.put(name, c::text_of(value, value_bytes)).number;
                    });
 }

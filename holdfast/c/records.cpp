@@ -19,7 +19,7 @@ struct Write {
 Result<Write> write_of(hf_store* store, const void* key, std::size_t key_bytes,
                        std::uint32_t flags) {
   HF_NEEDS(store);
-  HF_NEEDS_BYTES(key, key_bytes);
+  HF_NEEDS_KEY(key, key_bytes);
   kv::WriteOptions options;
   if (flags != 0) [[unlikely]] {
     HF_ASSIGN_OR_RETURN(options, write_options(flags));
@@ -78,7 +78,7 @@ int32_t hf_get(hf_store* store, const void* key, size_t key_bytes, void* buffer,
                uint64_t* value_bytes) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     HF_NEEDS_BYTES(buffer, capacity);
     HF_NEEDS(value_bytes);
     return c::give(store->store.get(c::text_of(key, key_bytes),
@@ -152,7 +152,7 @@ int32_t hf_get_pinned(hf_store* store, const void* key, size_t key_bytes, hf_vie
                       hf_pin** pin) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     HF_NEEDS(view);
     HF_NEEDS(pin);
     *pin = nullptr;

@@ -14,7 +14,7 @@ std::int32_t on_key(hf_space* space, const void* key, std::size_t key_bytes, std
                     Out* out, Verb&& verb) {
   return boundary([&]() -> Status {
     HF_NEEDS(space);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     HF_ASSIGN_OR_RETURN(const kv::WriteOptions options, write_options(flags));
     HF_ASSIGN_OR_RETURN(const auto result, verb(space->space, text_of(key, key_bytes), options));
     if (out != nullptr) *out = static_cast<Out>(result);

@@ -47,6 +47,11 @@ static_assert(sizeof(kv::StoreStats) == 8 * std::size(kFields), "a new field goe
 
 }  // namespace
 
+Error too_large(const char* what, std::size_t seen, std::uint64_t allowed) {
+  return {Errc::kTooLarge, std::string(what) + "=" + std::to_string(seen) + "; at most " +
+                               std::to_string(allowed) + " is allowed"};
+}
+
 std::string Children::text() const {
   constexpr const char* kKinds[] = {"pin", "iterator", "snapshot", "checkpoint"};
   std::string text;
@@ -95,6 +100,7 @@ int32_t hf_durable_up_to(hf_store* store, uint64_t* version) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
     HF_NEEDS(version);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     *version = store->store.durable_up_to();
     return {};
   });
@@ -104,6 +110,7 @@ int32_t hf_count(hf_store* store, uint64_t* records) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
     HF_NEEDS(records);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     *records = store->store.count();
     return {};
   });
@@ -113,6 +120,7 @@ int32_t hf_stats_get(hf_store* store, hf_stats* stats) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
     HF_NEEDS(stats);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     const std::uint64_t size = stats->size;
     if (size < 8 || size % 8 != 0)
       return c::unknown_number("stats->size", static_cast<std::int64_t>(size), "sizeof(hf_stats)");
@@ -131,6 +139,7 @@ int32_t hf_stats_json(hf_store* store, char* buffer, size_t capacity, size_t* le
     HF_NEEDS(store);
     HF_NEEDS_BYTES(buffer, capacity);
     HF_NEEDS(length);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     const kv::StoreStats seen = store->store.stats();
     std::string text = "{";
     for (const c::Field& field : c::kFields) {
@@ -170,6 +179,7 @@ int32_t hf_clock(hf_store* store, uint64_t* now) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
     HF_NEEDS(now);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     *now = store->store.clock();
     return {};
   });
@@ -192,6 +202,7 @@ int32_t hf_reclaim(hf_store* store) {
 int32_t hf_verify(hf_store* store) {
   return boundary([&]() -> Status {
     HF_NEEDS(store);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     const kv::VerifyReport report = store->store.verify();
     if (report.ok()) return {};
     return Error{Errc::kCorrupt, std::to_string(report.defects_total) + " defects, the first at " +

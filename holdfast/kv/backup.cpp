@@ -124,8 +124,14 @@ Result<BackupReport> backup(StoreBase& store, const std::string& path,
   HF_ASSIGN_OR_RETURN(BackupDirectory directory, BackupDirectory::open(path, true));
   std::vector<Manifest> manifests;
   for (const std::uint32_t number : directory.numbers()) {
-    HF_ASSIGN_OR_RETURN(Manifest manifest, directory.read(number));
-    manifests.push_back(std::move(manifest));
+    auto manifest = directory.read(number);
+    if (manifest.code() == Errc::kCorrupt) {
+      return Error{Errc::kCorrupt, manifest.error().detail +
+                                       "; that backup is lost: move this file elsewhere, and "
+                                       "backups go on"};
+    }
+    if (!manifest) return std::move(manifest).error();
+    manifests.push_back(*std::move(manifest));
   }
   // What a backup copied that fails would stay on a medium that had no room for it.
   const auto or_remove = [&](Status done) {

@@ -201,7 +201,7 @@ Status Checkpoint::State::check_records(std::size_t i) const {
 }
 
 Result<Checkpoint> StoreBase::checkpoint() {
-  if (!core_) return closed();
+  if (!core()) return closed();
   auto state = std::make_unique<Checkpoint::State>(*core_);
   HF_RETURN_IF_ERROR(state->take());
   return Checkpoint(std::move(state));
@@ -260,8 +260,8 @@ Status StoreCore::drop_mark() {
   return dropped;
 }
 
-Result<Version> StoreBase::mark() { return core_ ? core_->mark() : Result<Version>(closed()); }
-Status StoreBase::drop_mark() { return core_ ? core_->drop_mark() : Status(closed()); }
+Result<Version> StoreBase::mark() { return core() ? core()->mark() : Result<Version>(closed()); }
+Status StoreBase::drop_mark() { return core() ? core()->drop_mark() : Status(closed()); }
 
 // ---- Checkpoint ----
 

@@ -34,12 +34,12 @@ Version Cursor::version() const { return state_->record.version; }
 const Status& Cursor::status() const { return state_->status; }
 
 Result<Cursor> StoreBase::cursor() const {
-  if (!core_) return closed();
+  if (!core()) return closed();
   if (core_->rooms.index.order() == nullptr) return no_order();
   return Cursor(std::make_unique<Cursor::State>(core_->alive, std::nullopt));
 }
 Result<Cursor> StoreBase::key_cursor() const {
-  if (!core_) return closed();
+  if (!core()) return closed();
   if (core_->rooms.index.order() == nullptr) return no_order();
   return Cursor(std::make_unique<Cursor::State>(core_->alive, std::nullopt, /*with_values=*/false));
 }

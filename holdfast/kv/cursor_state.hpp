@@ -66,7 +66,7 @@ struct Cursor::State {
       StoreCore* const open = store->load(std::memory_order_acquire);
       return open != nullptr ? act(*open) : fail({Errc::kClosed, "the cursor's store was closed"});
     }
-    SpaceCore* const open = space->load(std::memory_order_acquire);
+    SpaceCore* const open = core_of(space);
     if (open == nullptr) return fail({Errc::kClosed, "the cursor's store was closed"});
     Session& own = open->rooms.sessions.of_this_thread();
     const auto in_use = open->rooms.store.spaces.users().enter(own.user);

@@ -21,12 +21,14 @@ Status check(const ExpiryRule& rule, const Superblock& superblock) {
   }
   if (rule.width_bytes != 4 && rule.width_bytes != 8)
     return refused("width_bytes=" + std::to_string(rule.width_bytes) + "; 4 and 8 are allowed");
-  if (superblock.value_bytes != 0 &&
-      std::uint64_t{rule.offset_bytes} + rule.width_bytes > superblock.value_bytes) {
+  const std::uint64_t longest =
+      superblock.value_bytes != 0 ? superblock.value_bytes : std::uint64_t{kMaxValueBytes};
+  if (std::uint64_t{rule.offset_bytes} + rule.width_bytes > longest) {
     return refused("offset_bytes=" + std::to_string(rule.offset_bytes) +
                    " and width_bytes=" + std::to_string(rule.width_bytes) +
-                   "; the stamp has to lie within the values of " +
-                   std::to_string(superblock.value_bytes) + " bytes");
+                   "; the stamp has to lie within the values, of " +
+                   (superblock.value_bytes != 0 ? "" : "at most ") + std::to_string(longest) +
+                   " bytes");
   }
   return {};
 }
@@ -118,10 +120,10 @@ std::vector<ExpiryRule> StoreCore::expiry_rules(std::uint16_t space) const {
 // ---- Of a store ----
 
 Status StoreBase::expire(const ExpiryRule& rule) {
-  return core_ ? core_->expire(kDefaultSpace, rule) : Status(closed());
+  return core() ? core()->expire(kDefaultSpace, rule) : Status(closed());
 }
 std::vector<ExpiryRule> StoreBase::expiry_rules() const {
-  return core_ ? core_->expiry_rules(kDefaultSpace) : std::vector<ExpiryRule>();
+  return core() ? core()->expiry_rules(kDefaultSpace) : std::vector<ExpiryRule>();
 }
 Result<std::uint16_t> Store<>::number_of(const Space& space) const {
   if (core() == nullptr) return closed();
@@ -142,8 +144,8 @@ Result<std::vector<ExpiryRule>> Store<>::expiry_rules(const Space& space) const 
   return core()->expiry_rules(number);
 }
 Status StoreBase::set_clock(std::uint64_t now) {
-  return core_ ? core_->set_clock(now) : Status(closed());
+  return core() ? core()->set_clock(now) : Status(closed());
 }
-std::uint64_t StoreBase::clock() const { return core_ ? core_->rooms.expiry.clock() : 0; }
+std::uint64_t StoreBase::clock() const { return core() ? core()->rooms.expiry.clock() : 0; }
 
 }  // namespace holdfast::kv

@@ -48,10 +48,16 @@ struct SpaceCore {
 };
 
 // Runs the verb where the space cannot go away.
+// Null: there is none any more, or it was left to the parent of a fork().
+inline SpaceCore* core_of(const Space::Link& link) {
+  SpaceCore* const core = link == nullptr ? nullptr : link->load(std::memory_order_acquire);
+  return core != nullptr && !core->rooms.store.gate.is_parents_alone() ? core : nullptr;
+}
+
 template <class Verb>
 auto Space::in(Verb&& verb) const {
   using Outcome = decltype(verb(std::declval<SpaceCore&>()));
-  SpaceCore* const core = link_ == nullptr ? nullptr : link_->load(std::memory_order_acquire);
+  SpaceCore* const core = core_of(link_);
   if (core == nullptr) return Outcome(closed());
   Session& own = core->rooms.sessions.of_this_thread();
   const auto guard = core->rooms.store.spaces.users().enter(own.user);

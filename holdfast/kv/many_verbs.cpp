@@ -108,13 +108,13 @@ Status erase_in(Core& core, const ByteSpans& keys, std::span<Errc> outcomes, Wri
 
 Status StoreBase::put_texts(std::span<const std::string_view> keys,
                             std::span<const std::string_view> values, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   HF_RETURN_IF_ERROR(check_put_counts(keys.size(), values.size()));
   const LatencyTimer timer(core_->latencies, TimedVerb::kPutMany);
   return core_->put_many(*core_, ByteSpans(keys), ByteSpans(values), options);
 }
 Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   HF_RETURN_IF_ERROR(check_put_counts(keys.count, values.count));
   const LatencyTimer timer(core_->latencies, TimedVerb::kPutMany);
   return core_->put_many(*core_, ByteSpans(keys.first, keys.bytes, keys.count),
@@ -122,13 +122,13 @@ Status StoreBase::put_objects(Objects keys, Objects values, WriteOptions options
 }
 Status StoreBase::get_texts(std::span<const std::string_view> keys, std::span<std::string> values,
                             std::span<Errc> outcomes) const {
-  if (!core_) return closed();
+  if (!core()) return closed();
   HF_RETURN_IF_ERROR(check_get_counts(keys.size(), values.size(), outcomes.size()));
   const LatencyTimer timer(core_->latencies, TimedVerb::kGetMany);
   return core_->get_texts(*core_, ByteSpans(keys), values.data(), outcomes);
 }
 Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outcomes) const {
-  if (!core_) return closed();
+  if (!core()) return closed();
   HF_RETURN_IF_ERROR(check_get_counts(keys.count, values.count, outcomes.size()));
   // NOLINTNEXTLINE: the caller's values, which it may write.
   auto* const to = static_cast<std::byte*>(const_cast<void*>(values.first));
@@ -139,13 +139,13 @@ Status StoreBase::get_objects(Objects keys, Objects values, std::span<Errc> outc
 
 Status StoreBase::update_texts(std::span<const std::string_view> keys, ChangeOne change,
                                std::span<Errc> outcomes, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return update_texts_of(*core_, keys, change, outcomes, options);
 }
 
 Status StoreBase::update_objects(Objects keys, ChangeOne change, std::span<Errc> outcomes,
                                  WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return run_many(*core_, Operation::Verb::kUpdate, ByteSpans(keys.first, keys.bytes, keys.count),
                   outcomes, options, [&](Operation& operation, std::size_t i) {
                     operation.fixed_bytes = true;
@@ -158,25 +158,25 @@ Status StoreBase::update_objects(Objects keys, ChangeOne change, std::span<Errc>
 Status StoreBase::update_words_of(std::span<const std::string_view> keys,
                                   std::uint32_t offset_bytes, ChangeWordOne change,
                                   std::span<Errc> outcomes, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return update_words_in(*core_, ByteSpans(keys), offset_bytes, change, outcomes, options);
 }
 
 Status StoreBase::update_words_of(Objects keys, std::uint32_t offset_bytes, ChangeWordOne change,
                                   std::span<Errc> outcomes, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return update_words_in(*core_, ByteSpans(keys.first, keys.bytes, keys.count), offset_bytes,
                          change, outcomes, options);
 }
 
 Status StoreBase::erase_texts(std::span<const std::string_view> keys, std::span<Errc> outcomes,
                               WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return erase_in(*core_, ByteSpans(keys), outcomes, options);
 }
 
 Status StoreBase::erase_objects(Objects keys, std::span<Errc> outcomes, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return erase_in(*core_, ByteSpans(keys.first, keys.bytes, keys.count), outcomes, options);
 }
 

@@ -36,12 +36,17 @@ Status StoreOptions::validate() const {
   }
   if (file_bytes > 1 * TiB)
     return bad("file_bytes", std::to_string(file_bytes), "at most 1 TiB is allowed");
-  if (initial_bytes > max_bytes)
-    return Error{Errc::kInvalidOption, "initial_bytes=" + std::to_string(initial_bytes) +
-                                           ", max_bytes=" + std::to_string(max_bytes) +
-                                           "; the first may be at most the second"};
-  if (max_bytes < segment_bytes)
-    return bad("max_bytes", std::to_string(max_bytes), "at least segment_bytes is allowed");
+  // Of a store that is there its superblock tells.
+  const bool may_create = access == RegionAccess::kCreate || access == RegionAccess::kOpenOrCreate;
+  if (may_create && initial_bytes > max_bytes)
+    return Error{Errc::kInvalidOption,
+                 "initial_bytes=" + std::to_string(initial_bytes) +
+                     ", max_bytes=" + std::to_string(max_bytes) +
+                     "; the first may be at most the second, unless access is kOpen"};
+  if (max_bytes < (may_create ? segment_bytes : kPageBytes)) {
+    return bad("max_bytes", std::to_string(max_bytes),
+               may_create ? "at least segment_bytes is allowed" : "at least 4096 is allowed");
+  }
   if (max_bytes > 16 * TiB)
     return bad("max_bytes", std::to_string(max_bytes), "at most 16 TiB is allowed");
   if (patchable_words.size() > kMaxPatchableWords) {

@@ -42,8 +42,7 @@ PipelineBase::~PipelineBase() = default;
 Result<PipelineWindowPointer> PipelineBase::open_window(StoreBase& store,
                                                         const PipelineOptions& options) {
   HF_RETURN_IF_ERROR(options.validate());
-  if (store.core() == nullptr)
-    return Error{Errc::kClosed, "the store was closed, or moved from; open it again"};
+  if (store.core() == nullptr) return store.closed();
   return PipelineWindowPointer(new PipelineWindow(*store.core(), options));
 }
 

@@ -17,8 +17,9 @@ inline RegionOptions region_options(const StoreOptions& options) {
   region.unit_bytes = options.segment_bytes;
   region.size_bytes = std::max(options.initial_bytes, options.segment_bytes);
   // Up to whole segments, but not beyond those that max_bytes leaves room for.
-  const std::uint64_t segments = std::min((region.size_bytes - 1) / options.segment_bytes + 1,
-                                          options.max_bytes / options.segment_bytes);
+  const std::uint64_t segments =
+      std::clamp<std::uint64_t>(options.max_bytes / options.segment_bytes, 1,
+                                (region.size_bytes - 1) / options.segment_bytes + 1);
   region.size_bytes = segments * options.segment_bytes;
   region.file_bytes =
       (std::max(options.file_bytes, options.segment_bytes) + options.segment_bytes - 1) /

@@ -1,5 +1,7 @@
 #include <holdfast/kv/sessions.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
 
 #include <holdfast/base/thread_kept.hpp>
@@ -19,7 +21,13 @@ struct Living {
   }
 };
 Living& living() {
-  static Living& living = *new Living;  // Never destroyed: threads may end after main() has.
+  static Living& living = []() -> Living& {
+    // Locked while it forks, so that the child does not find the lock taken for ever.
+    ::pthread_atfork([]() HF_NO_THREAD_SAFETY_ANALYSIS { kv::living().mutex.lock(); },
+                     []() HF_NO_THREAD_SAFETY_ANALYSIS { kv::living().mutex.unlock(); },
+                     []() HF_NO_THREAD_SAFETY_ANALYSIS { kv::living().mutex.unlock(); });
+    return *new Living;  // Never destroyed: threads may end after main() has.
+  }();
   return living;
 }
 

@@ -22,7 +22,7 @@ auto Snapshot::in(Verb&& verb) const {
   if (store_ != nullptr) {
     if (StoreCore* const core = store_->load(std::memory_order_acquire)) return verb(*core);
   } else if (space_ != nullptr) {
-    if (SpaceCore* const core = space_->load(std::memory_order_acquire)) return verb(*core);
+    if (SpaceCore* const core = core_of(space_)) return verb(*core);
   }
   return Outcome(empty_snapshot());
 }
@@ -72,7 +72,7 @@ Result<Cursor> Snapshot::cursor() const {
 
 // ---- Taking them ----
 
-Snapshot StoreBase::snapshot() { return core_ ? core_->snapshot() : Snapshot(); }
+Snapshot StoreBase::snapshot() { return core() ? core()->snapshot() : Snapshot(); }
 Snapshot StoreCore::snapshot() {
   if (rooms.inside()) return {};  // It would wait for its own thread.
   const Version version = rooms.versions.open();

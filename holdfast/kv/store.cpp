@@ -20,10 +20,16 @@ template <class T, class... Arguments>
 RawResult<T> refuse(HotVerbs&, Arguments...) {
   return Result<T>(is_closed()).raw();
 }
+template <class T, class... Arguments>
+RawResult<T> refuse_child(HotVerbs&, Arguments...) {
+  return Result<T>(WriteGate::refusal_to_child()).raw();
+}
 
 }  // namespace
 
 constinit HotVerbs closed_verbs = {&refuse, &refuse, &refuse, &refuse, &refuse, &refuse};
+constinit HotVerbs parents_verbs = {&refuse_child, &refuse_child, &refuse_child,
+                                    &refuse_child, &refuse_child, &refuse_child};
 
 // ---- Pinned ----
 
@@ -57,37 +63,42 @@ Result<StoreCorePointer> StoreBase::open_core(Region region, const StoreOptions&
                                               RecordShape shape) {
   return StoreCore::open(std::move(region), options, shape);
 }
-Error StoreBase::closed() { return is_closed(); }
-std::uint64_t StoreBase::count() const { return core_ ? core_->count() : 0; }
+StoreCore* StoreBase::core() const {
+  return core_ && !core_->rooms.gate.is_parents_alone() ? core_.get() : nullptr;
+}
+Error StoreBase::closed() const { return core_ ? core_->rooms.gate.refusal() : is_closed(); }
+std::uint64_t StoreBase::count() const { return core() ? core()->count() : 0; }
 Status StoreBase::sync() {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->sync();
 }
-Version StoreBase::durable_up_to() const { return core_ ? core_->durable_up_to() : 0; }
-StoreStats StoreBase::stats() const { return core_ ? core_->stats() : StoreStats{}; }
+Version StoreBase::durable_up_to() const { return core() ? core()->durable_up_to() : 0; }
+StoreStats StoreBase::stats() const { return core() ? core()->stats() : StoreStats{}; }
 Status StoreBase::sample_latencies(std::uint32_t one_in) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   core_->sample_latencies(one_in);
   return {};
 }
-Latencies StoreBase::latencies() const { return core_ ? core_->latencies.snapshot() : Latencies{}; }
+Latencies StoreBase::latencies() const {
+  return core() ? core()->latencies.snapshot() : Latencies{};
+}
 const RecoveryReport& StoreBase::recovery() const {
   static const RecoveryReport nothing;
-  return core_ ? core_->recovery() : nothing;
+  return core() ? core()->recovery() : nothing;
 }
 RegionReport StoreBase::region_report() const {
-  return core_ ? core_->rooms.medium.region().report() : RegionReport{};
+  return core() ? core()->rooms.medium.region().report() : RegionReport{};
 }
 Status StoreBase::reserve(std::uint64_t records) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->reserve(records);
 }
 Status StoreBase::reclaim() {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->maintenance.reclaim();
 }
 VerifyReport StoreBase::verify() const {
-  if (core_) return core_->verify();
+  if (core()) return core()->verify();
   VerifyReport nothing_read;
   nothing_read.defects = {{0, closed().message()}};
   nothing_read.defects_total = 1;
@@ -95,15 +106,20 @@ VerifyReport StoreBase::verify() const {
 }
 Status StoreBase::close() {
   if (!core_) return {};
-  HF_RETURN_IF_ERROR(core_->may_close());
-  Status status = core_->close();
+  Status status;
+  if (!core()) {
+    status = closed();  // It stays open in the parent.
+  } else {
+    HF_RETURN_IF_ERROR(core_->may_close());
+    status = core_->close();
+  }
   verbs_ = &closed_verbs;
   core_.reset();
   return status;
 }
-bool StoreBase::read_only() const { return !core_ || core_->rooms.gate.read_only(); }
+bool StoreBase::read_only() const { return !core() || core_->rooms.gate.read_only(); }
 Durability StoreBase::durability() const {
-  return core_ ? core_->rooms.options.durability : Durability::kProcess;
+  return core() ? core()->rooms.options.durability : Durability::kProcess;
 }
 
 // ---- The verbs on bytes ----
@@ -113,51 +129,51 @@ Durability StoreBase::durability() const {
 Result<PutOutcome> StoreBase::put_with(std::string_view key, std::string_view value,
                                        WriteOptions options) {
   if (options.durability == durability()) return put_bytes(key, value, {});
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.put<AnyPath>(bytes_of(key), bytes_of(value), options);
 }
 Result<bool> StoreBase::erase_with(std::string_view key, WriteOptions options) {
   if (options.durability == durability()) return erase_bytes(key, {});
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.erase<AnyPath>(bytes_of(key), options);
 }
 Result<std::uint64_t> StoreBase::update_word_with(std::string_view key, std::uint32_t offset_bytes,
                                                   WordChange change, WriteOptions options) {
   if (options.durability == durability()) return update_word_of(key, offset_bytes, change, {});
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.update_word<AnyPath>(bytes_of(key), offset_bytes, change, options);
 }
 
 Result<Version> StoreBase::put_bytes_if_absent(std::string_view key, std::string_view value,
                                                WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kAbsent, 0,
                               options);
 }
 Result<Version> StoreBase::put_bytes_if_version(std::string_view key, Version expected,
                                                 std::string_view value, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.put_if(bytes_of(key), bytes_of(value), Writes::Condition::kVersion, expected,
                               options);
 }
 Result<Pinned> StoreBase::get_bytes_pinned(std::string_view key) const {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->reads.get_pinned(bytes_of(key));
 }
 
 Result<Version> StoreBase::update_bytes(std::string_view key,
                                         FunctionRef<void(std::string&)> change, bool fixed_size,
                                         WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.update(bytes_of(key), change, fixed_size, options);
 }
 Result<Version> StoreBase::merge_bytes(std::string_view key, MergeFunction function,
                                        std::string_view operand, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   return core_->writes.merge(bytes_of(key), bytes_of(operand), function, options);
 }
 Result<Version> StoreBase::write_batch(const WriteBatch& batch, WriteOptions options) {
-  if (!core_) return closed();
+  if (!core()) return closed();
   if (!batch.spaces().empty()) return core_->keyspaces.write(batch, options);
   return core_->writes.write(batch, options);
 }

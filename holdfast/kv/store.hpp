@@ -225,7 +225,8 @@ struct RecordShape {
 
 // The verbs that do not depend on the types. After close(), and of a store that was moved from,
 // what returns a Status or a Result is kClosed, and the others are as of an empty store: count(),
-// durable_up_to() and stats() are zero, verify() has one defect that says so.
+// durable_up_to() and stats() are zero, verify() has one defect that says so. So it is in a child
+// of fork(), unless the store was opened read-only.
 class StoreBase {
  public:
   StoreBase(StoreBase&& other) noexcept
@@ -301,8 +302,10 @@ class StoreBase {
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
 
-  StoreCore* core() const { return core_.get(); }  // For the library and its tests.
-  static Error no_order();                         // For the library.
+  // For the library and its tests. Null: closed() says why.
+  StoreCore* core() const;
+  Error closed() const;     // What a verb returns then.
+  static Error no_order();  // For the library.
 
  protected:
   StoreBase(StoreCorePointer core);
@@ -310,7 +313,6 @@ class StoreBase {
                                             RecordShape shape);
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
                                             RecordShape shape);
-  static Error closed();  // What a verb of a closed store returns.
 
   // The verbs on bytes, which those of all stores are made of.
   static std::string_view text_of(const void* object, std::size_t bytes) {

@@ -173,6 +173,13 @@ StoreCore::~StoreCore() {
   (void)close();
 }
 
+void StoreCore::leave_to_parent() {
+  rooms.gate.leave_to_parent();
+  if (rooms.gate.read_only()) return;
+  alive->store(nullptr, std::memory_order_release);  // Snapshots and the like end without a verb.
+  static_cast<HotVerbs&>(*this) = parents_verbs;
+}
+
 void StoreCoreDeleter::operator()(StoreCore* core) const {
   // It has threads to join and locks to take that are not in this process: it is left as it is.
   if (core->rooms.gate.left_to_parent()) return;
@@ -215,8 +222,7 @@ Status StoreCore::close() {
   if (closed_) return {};
   closed_ = true;
   keyspaces.close();
-  if (rooms.gate.left_to_parent())
-    return rooms.gate.read_only() ? ok_status() : Status(rooms.gate.refusal());
+  if (rooms.gate.left_to_parent()) return {};
   stop_loading();
   rooms.events.stop();  // The listener may use the store until then.
   maintenance.stop();
@@ -231,7 +237,7 @@ Status StoreCore::close() {
 // ---- What is neither read nor written ----
 
 void StoreCore::settle_displaced() {
-  if (rooms.displaced && rooms.displaced->count() != 0 && !rooms.gate.left_to_parent())
+  if (rooms.displaced && rooms.displaced->count() != 0)
     (void)rooms.displaced->settle_all(rooms.sessions.of_this_thread());
 }
 
@@ -242,7 +248,6 @@ std::uint64_t StoreCore::count() {
 
 Status StoreCore::sync() {
   if (!rooms.paged() || rooms.gate.read_only()) return {};
-  if (rooms.gate.left_to_parent()) return rooms.gate.refusal();
   return rooms.group->wait();
 }
 

@@ -30,8 +30,9 @@ class StoreCore : public Verbs {
 
   // In a child that fork() made the store stays the parent's. The child has a copy of its books
   // from one moment, none of its threads, and the same medium: its writes would go where the
-  // parent's go, and its close would put the clean mark on a store that goes on.
-  void leave_to_parent() { rooms.gate.leave_to_parent(); }
+  // parent's go, and its close would put the clean mark on a store that goes on. In the child, in
+  // its one thread.
+  void leave_to_parent();
 
   std::uint64_t count();
   Snapshot snapshot();

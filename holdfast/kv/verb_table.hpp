@@ -60,5 +60,7 @@ struct HotVerbs {
 
 // Of a store that was closed, or moved from: each returns kClosed.
 extern HotVerbs closed_verbs;
+// Of a store that was left to the parent of a fork(): each returns kClosed.
+extern HotVerbs parents_verbs;
 
 }  // namespace holdfast::kv

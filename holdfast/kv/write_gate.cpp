@@ -9,11 +9,7 @@ Error WriteGate::refusal() const {
     return {Errc::kReadOnly,
             "the store was opened read-only; reopen it with RegionAccess::kOpen to write"};
   }
-  if (left_to_parent_) {
-    return {Errc::kReadOnly,
-            "this process was forked from the one that opened the store, which alone may write "
-            "to it and close it; open the store after the fork"};
-  }
+  if (left_to_parent_) return refusal_to_child();
   if (const auto cause = failure()) {
     return {Errc::kReadOnly,
             "the store refuses writes since " + cause->message() +
@@ -22,6 +18,12 @@ Error WriteGate::refusal() const {
   return {Errc::kUnsupported,
           "durability=power on a medium that loses everything with the power (" + loses_power_ +
               "); use a file, persistent memory, or durability=process"};
+}
+
+Error WriteGate::refusal_to_child() {
+  return {Errc::kClosed,
+          "this process was forked from the one that opened the store, which alone may use it and "
+          "close it; open the store after the fork"};
 }
 
 void WriteGate::fail(const Error& error) {

@@ -1,7 +1,9 @@
 // write_gate.hpp: whether a store takes writes, and if not, why not.
 //
 // Closed from the start where it was opened read-only; closed for good by the first write that the
-// medium refused, since what is on the medium is then in doubt, and in a child that fork() made.
+// medium refused, since what is on the medium is then in doubt. In a child that fork() made it is
+// closed for all else, too: a thread of the parent may hold a lock or a latch of the child's copy
+// for ever, and frees what the child would read.
 // Threads    Any.
 #pragma once
 
@@ -34,9 +36,12 @@ class WriteGate {
   bool read_only() const { return read_only_; }
   bool gives_power() const { return gives_power_; }
   bool left_to_parent() const { return left_to_parent_; }
+  // Then the child may not even read. What nobody writes to may be read by both.
+  bool is_parents_alone() const { return left_to_parent_ && !read_only_; }
+  static Error refusal_to_child();  // kClosed.
 
-  // kReadOnly or kUnsupported with the reason: of a gate that is closed, or where `power` was asked
-  // for and cannot be had.
+  // kReadOnly, kUnsupported or kClosed with the reason: of a gate that is closed, or where `power`
+  // was asked for and cannot be had.
   Error refusal() const;
   Status check(bool power) const {
     if (open() && (!power || gives_power_)) [[likely]]

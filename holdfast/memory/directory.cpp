@@ -18,7 +18,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include <holdfast/memory/files.hpp>
 #include <holdfast/memory/lock.hpp>
@@ -95,7 +97,8 @@ class DirectoryBacking final : public FilesBacking {
                                              "); give an empty or a new directory"};
     }
     HF_RETURN_IF_ERROR(remove(listing.leftovers));
-    auto status = create();
+    auto status = check_outside_of_regions(spec_.path);
+    if (status) status = create();
     if (status) status = lock_first_segment();
     if (!status && locked.created) ::rmdir(spec_.path.c_str());
     return status;
@@ -390,6 +393,19 @@ class DirectoryBacking final : public FilesBacking {
 };
 
 }  // namespace
+
+Status check_outside_of_regions(const std::string& path) {
+  std::error_code unknown;
+  auto inner = std::filesystem::weakly_canonical(std::filesystem::absolute(path), unknown);
+  while (inner.has_relative_path()) {
+    inner = inner.parent_path();
+    if (!std::filesystem::exists(inner / segment_name(0), unknown)) continue;
+    return Error{Errc::kInvalidOption, path + " is in " + inner.string() +
+                                           ", which holds a region, and would go with it; name a "
+                                           "place elsewhere"};
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Backing>> open_directory(const RegionSpec& spec,
                                                 const RegionOptions& options) {

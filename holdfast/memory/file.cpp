@@ -71,7 +71,8 @@ class FileBacking final : public FilesBacking {
  private:
   Status create(bool created) {
     unit_bytes_ = options_.unit_bytes;
-    auto status = reserve(options_.size_bytes);
+    auto status = check_outside_of_regions(spec_.path);
+    if (status) status = reserve(options_.size_bytes);
     if (status) status = grow(options_.size_bytes);
     if (status) status = sync_parent(spec_.path);
     if (!status) {

@@ -102,6 +102,8 @@ struct LockedPath {
 };
 Result<LockedPath> open_locked(const RegionSpec& spec, const RegionOptions& options,
                                bool directory);
+// A region inside of another one's directory would be removed with it. Errors: kInvalidOption.
+Status check_outside_of_regions(const std::string& path);
 // Makes the name of a new file or directory durable.
 Status sync_parent(const std::string& path);
 

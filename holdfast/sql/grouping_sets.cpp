@@ -17,6 +17,10 @@ bool reads_window(const Expression& e, std::uint32_t first_window_column) {
 
 }  // namespace
 
+Error group_by_number(Position at) {
+  return error_at(at, "GROUP BY a number", "name the column or the expression");
+}
+
 bool is_group_window(const syntax::Expression& e) {
   return e.form == syntax::Form::kCall && e.over == nullptr &&
          (e.name == "TUMBLE" || e.name == "HOP" || e.name == "SESSION");
@@ -31,8 +35,7 @@ Result<GroupKeys> bind_grouping_sets(const syntax::Select& select, const Scope& 
     if (is_group_window(*select.group_by[i])) continue;
     HF_ASSIGN_OR_RETURN(bound[i], bind(*select.group_by[i], scope));
     bound[i] = folded(std::move(bound[i]));
-    if (bound[i]->operation == Operation::kLiteral)
-      return error_at(bound[i]->at, "GROUP BY a literal", "name the column or the expression");
+    if (select.group_by[i]->form == syntax::Form::kNumber) return group_by_number(bound[i]->at);
   }
   const auto in_all = [&](const auto& is_it) {
     return std::all_of(sets.begin(), sets.end(),

@@ -24,6 +24,8 @@ struct GroupKeys {
   GroupingSets sets;                    // Empty: one, of all.
 };
 
+// GROUP BY 1 is refused: to some engines it is the first column, to Flink one group of all rows.
+Error group_by_number(Position at);
 // GROUP BY TUMBLE(…) and its like.
 bool is_group_window(const syntax::Expression& e);
 

@@ -258,8 +258,7 @@ class SelectPlanner {
       if (is_group_window(*key)) continue;
       HF_ASSIGN_OR_RETURN(auto bound, bind(*key, scope()));
       bound = folded(std::move(bound));  // As the columns of the SELECT are.
-      if (bound->operation == Operation::kLiteral)
-        return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
+      if (key->form == syntax::Form::kNumber) return group_by_number(key->at);
       const bool column = bound->operation == Operation::kColumn;
       const Role role = column ? scope().columns[bound->column].role : Role::kPlain;
       if (role == Role::kWindowStart && keys.start == kNoWindowColumn) {

@@ -621,6 +621,23 @@ first_touch:
   EXPECT_EQ(read->rows.size(), document.rows.size());
 }
 
+// Ctrl-C waited until all of it was present, a third of a second for each GiB.
+TEST_F(RunTest, AnInterruptionEndsTheFirstTouch) {
+  memory::TierNeed need;
+  need.name = "target";
+  need.bytes = 4 * MiB;
+  interrupted().store(true);
+  for (const std::string spec : {std::string("dram"), std::string("/dev/shm/holdfast-touch-") +
+                                                          std::to_string(::getpid())}) {
+    need.spec = spec;
+    EXPECT_EQ(memory::Tier::open(need).code(), Errc::kClosed) << spec;
+    EXPECT_FALSE(std::filesystem::exists(spec));
+  }
+  interrupted().store(false);
+  need.spec = "dram";
+  EXPECT_TRUE(memory::Tier::open(need));
+}
+
 TEST_F(RunTest, InterruptedKeepsWhatWasComplete) {
   interrupted().store(false);
   RunOptions options;

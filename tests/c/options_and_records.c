@@ -63,12 +63,67 @@ void library_and_options(void) {
   FAILS(hf_options_set(options, "patchable_words", "a"), HF_INVALID_OPTION, "commas");
   FAILS(hf_options_set(options, "sync_interval_ms", "-1"), HF_INVALID_OPTION, "whole number");
   FAILS(hf_options_set(options, "reclaim.space_amplification", "1.5x"), HF_INVALID_OPTION, "1.05");
+  FAILS(hf_options_set(options, "reclaim.space_amplification", "nan"), HF_INVALID_OPTION, "1.05");
+  FAILS(hf_options_set(options, "reclaim.space_amplification", "inf"), HF_INVALID_OPTION, "1.05");
   FAILS(hf_options_get(options, "nothing", text, sizeof text, &length), HF_INVALID_OPTION,
         "no option 'nothing'");
   CHECK(strncmp(hf_last_error(), "HF_INVALID_OPTION: ", 19) == 0);
   option_is(options, "block_bytes", "65536");
   hf_options_free(options);
   hf_options_free(NULL);
+}
+
+/* To hf_get a key beyond the limit was absent, and lengths that no memory can hold were copied or
+ * hashed. */
+static void keys_and_values_that_are_too_long(hf_store* store) {
+  static const char key[64 * 1024 + 1];
+  const size_t longer[2] = {sizeof key, ~(size_t)0 - 7};
+  char buffer[8];
+  uint64_t bytes = 0;
+  hf_view view;
+  hf_pin* pin = NULL;
+  hf_snapshot* snapshot = NULL;
+  hf_space* space = NULL;
+  hf_pipeline* pipeline = NULL;
+  size_t i;
+  OK(hf_snapshot_open(store, &snapshot));
+  OK(hf_space_create(store, "too long", &space));
+  OK(hf_pipeline_open(store, 8, 0, &pipeline));
+  for (i = 0; i < 2; ++i) {
+    const size_t n = longer[i];
+    FAILS(hf_put(store, key, n, "v", 1, 0, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_put_if_absent(store, key, n, "v", 1, 0, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_get(store, key, n, buffer, 8, &bytes), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_erase(store, key, n, 0, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_append(store, key, n, "v", 1, 0, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_update_word(store, key, n, 0, 0, 1, 0, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_get_pinned(store, key, n, &view, &pin), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_snapshot_get(snapshot, key, n, buffer, 8, &bytes), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_space_put(space, key, n, "v", 1, 0, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_space_get(space, key, n, buffer, 8, &bytes), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_pipeline_put(pipeline, key, n, "v", 1, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_pipeline_get(pipeline, key, n, buffer, 8, NULL), HF_TOO_LARGE, "at most 65536");
+    FAILS(hf_pipeline_erase(pipeline, key, n, NULL), HF_TOO_LARGE, "at most 65536");
+  }
+  {
+    const uint32_t key_bytes = sizeof key, one = 1;
+    const uint64_t value_bytes = ~(uint64_t)0 - 7;
+    int32_t code = 0;
+    size_t answered = 0;
+    FAILS(hf_get_many(store, 1, key, &key_bytes, buffer, 8, &bytes, &code, &answered), HF_TOO_LARGE,
+          "at most 65536");
+    FAILS(hf_put_many(store, 1, "k", &one, "v", &value_bytes, 0), HF_TOO_LARGE,
+          "at most 4294967296");
+  }
+  FAILS(hf_put(store, "k", 1, "v", longer[1], 0, NULL), HF_TOO_LARGE, "at most 4294967296");
+  FAILS(hf_append(store, "k", 1, "v", longer[1], 0, NULL), HF_TOO_LARGE, "at most 4294967296");
+  FAILS(hf_space_put(space, "k", 1, "v", longer[1], 0, NULL), HF_TOO_LARGE, "at most 4294967296");
+  FAILS(hf_pipeline_put(pipeline, "k", 1, "v", longer[1], NULL), HF_TOO_LARGE,
+        "at most 4294967296");
+  OK(hf_pipeline_close(pipeline));
+  hf_snapshot_close(snapshot);
+  hf_space_close(space);
+  OK(hf_space_drop(store, "too long"));
 }
 
 void single_records(void) {
@@ -169,7 +224,7 @@ void single_records(void) {
   FAILS(hf_put(store, "k", 1, "v", 1, 8, NULL), HF_INVALID_OPTION, "flags=8");
   FAILS(hf_put(store, "k", 1, "v", 1, HF_DURABLE_PROCESS | HF_DURABLE_POWER, NULL),
         HF_INVALID_OPTION, "flags=3");
-  FAILS(hf_put(store, value, 64 * 1024 + 1, "v", 1, 0, NULL), HF_TOO_LARGE, "key");
+  keys_and_values_that_are_too_long(store);
   OK(hf_count(store, &count));
   CHECK(count == 5); /* ada, alan, log, n, real. */
   OK(hf_close(store));

@@ -1,5 +1,8 @@
 #include "check.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* A checkpoint's runs as the caller keeps them. */
 typedef struct Kept {
   hf_run runs[64];
@@ -239,6 +242,8 @@ void expiry_and_upkeep(void) {
   OK(hf_expire(store, "b:", 2, 0, 8, HF_BIG_ENDIAN, 500));
   FAILS(hf_expire(store, "s:", 2, 0, 8, HF_LITTLE_ENDIAN, 501), HF_ALREADY_EXISTS, "HF_");
   FAILS(hf_expire(store, "t:", 2, 0, 5, HF_LITTLE_ENDIAN, 1), HF_INVALID_OPTION, "width");
+  FAILS(hf_expire(store, "t:", 2, 0xffffffff, 8, HF_LITTLE_ENDIAN, 1), HF_INVALID_OPTION,
+        "offset_bytes=4294967295");
   FAILS(hf_expire(store, "t:", 2, 0, 8, 2, 1), HF_INVALID_OPTION, "byte_order=2");
   OK(hf_put(store, "s:1", 3, &stamp, 8, 0, NULL));
   OK(hf_put(store, "b:1", 3, big_stamp, 8, 0, NULL));
@@ -279,6 +284,30 @@ void expiry_and_upkeep(void) {
   OK(hf_close(store));
 }
 
+/* The store stays the parent's: a child is told so, whatever it asks. */
+static void a_child_of_fork(hf_store* store) {
+  int status = 0;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    uint64_t number = 0;
+    hf_snapshot* snapshot = NULL;
+    hf_stats stats;
+    stats.size = sizeof stats;
+    FAILS(hf_get(store, "k", 1, NULL, 0, &number), HF_CLOSED, "open the store after the fork");
+    FAILS(put(store, "k", "child"), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_verify(store), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_count(store, &number), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_clock(store, &number), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_durable_up_to(store, &number), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_stats_get(store, &stats), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_snapshot_open(store, &snapshot), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_close(store), HF_CLOSED, "open the store after the fork");
+    _exit(0);
+  }
+  CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+  CHECK(strcmp(get(store, "k"), "v") == 0);
+}
+
 void children_of_a_store(void) {
   char path[512];
   hf_options* options = NULL;
@@ -296,6 +325,7 @@ void children_of_a_store(void) {
   FAILS(hf_open(path, options, &other), HF_BUSY, "children");
   hf_options_free(options);
   OK(put(store, "k", "v"));
+  a_child_of_fork(store);
   OK(hf_get_pinned(store, "k", 1, &view, &pin));
   OK(hf_iter_open(store, &iter));
   OK(hf_snapshot_open(store, &one));

@@ -1,5 +1,9 @@
 // Stores written by each format version when it was released, checked in as text, open with the
 // same content.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <holdfast/kv/cursor.hpp>
 
 #include "for_tests.hpp"
@@ -51,6 +55,41 @@ TEST_P(GoldenStores, OpenAndGoOn) {
     ASSERT_TRUE(store.reclaim());
     expect_contents(store, expected_);
     ASSERT_TRUE(store.close());
+  }
+}
+
+// A process that is killed leaves what it acknowledged beside what the older build left.
+TEST_P(GoldenStores, HoldWhatAKilledProcessPutIntoThem) {
+  for (const char* granularity : {"", "?granularity=line", "?granularity=page"}) {
+    const std::string life = granularity;
+    const std::string first = expected_.begin()->first, last = expected_.rbegin()->first;
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      auto store = Store<>::open(scratch_.path("golden") + life, with_access(RegionAccess::kOpen));
+      WriteBatch batch;
+      batch.put("batch one", life);
+      batch.put("batch two", life);
+      bool done = store && store->erase(first) && store->put(last, life) && store->write(batch);
+      for (std::uint64_t i = 0; done && i < 200; ++i)
+        done = store->put("added " + std::to_string(i), text_of(i, 500)).has_value();
+      done = done && store->append("grown", std::string(3000, 'g'));
+      if (done) ::kill(::getpid(), SIGKILL);
+      ::_exit(1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    expected_.erase(first);  // As in the child: before the others.
+    expected_[last] = expected_["batch one"] = expected_["batch two"] = life;
+    for (std::uint64_t i = 0; i < 200; ++i)
+      expected_["added " + std::to_string(i)] = text_of(i, 500);
+    expected_["grown"] += std::string(3000, 'g');
+    auto store = Store<>::open(scratch_.path("golden") + life, with_access(RegionAccess::kOpen));
+    ASSERT_TRUE(store) << store.error().message();
+    EXPECT_FALSE(store->recovery().clean);
+    expect_contents(*store, expected_);
+    ASSERT_TRUE(store->reclaim());
+    expect_contents(*store, expected_);
   }
 }
 

@@ -47,6 +47,18 @@ std::uint64_t bytes_of_files(const std::string& directory) {
   return bytes;
 }
 
+std::uint64_t descriptors() {
+  const std::filesystem::directory_iterator begin("/proc/self/fd"), end;
+  return static_cast<std::uint64_t>(std::distance(begin, end));
+}
+std::uint64_t mappings() {
+  std::ifstream file("/proc/self/maps");
+  std::uint64_t count = 0;
+  for (std::string line; std::getline(file, line);)
+    ++count;
+  return count;
+}
+
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
       .count();
@@ -94,6 +106,7 @@ TEST_P(ManyStores, EachIsSmallAndWorksAndThreadsStayFew) {
   std::filesystem::remove_all(scratch_.path("warm"));
   const std::uint64_t resident_before = resident_bytes();
   const std::uint64_t threads_before = status("Threads");
+  const std::uint64_t descriptors_before = descriptors(), mappings_before = mappings();
   const auto most_threads =
       threads_before + std::max(1u, std::thread::hardware_concurrency()) + (on_disk() ? 4 : 0);
   open_all("created");
@@ -115,6 +128,11 @@ TEST_P(ManyStores, EachIsSmallAndWorksAndThreadsStayFew) {
   expect_small(resident_before);
   for (Store<>& store : stores_)
     EXPECT_TRUE(store.recovery().clean && store.count() == 0);
+  EXPECT_GT(descriptors(), descriptors_before);
+  stores_.clear();
+  EXPECT_EQ(descriptors(), descriptors_before);
+  EXPECT_LE(mappings(), mappings_before + 20) << "The heap takes some; each store has several.";
+  EXPECT_EQ(status("Threads"), threads_before);
 }
 
 // It read /proc/self/smaps for the kind of its region: the page tables of all that the process has

@@ -55,6 +55,31 @@ TEST(Options, InitialBytesIsAtMostMaxBytes) {
   expect_refused(options, "initial_bytes", "134217729", "max_bytes=134217728");
 }
 
+// It asked for an initial_bytes that would not have counted.
+TEST(Options, MaxBytesOfAStoreThatIsThereMayBeBelowWhatANewOneTakes) {
+  const Scratch scratch = Scratch::tmpfs();
+  const std::string spec = scratch.path("store");
+  ASSERT_TRUE(Store<>::open(spec, tiny()).value().put("key", "value"));
+  StoreOptions options;
+  options.max_bytes = 1 * MiB;
+  options.background = false;
+  for (const auto access : {RegionAccess::kOpenReadOnly, RegionAccess::kOpen}) {
+    options.access = access;
+    auto store = Store<>::open(spec, options);
+    ASSERT_TRUE(store) << store.error().message();
+    EXPECT_EQ(get(*store, "key"), "value");
+    if (access == RegionAccess::kOpenReadOnly) continue;
+    Result<PutOutcome> put = PutOutcome::kInserted;
+    for (int i = 0; put && i < 100; ++i)
+      put = store->put(std::to_string(i), text_of(static_cast<std::uint64_t>(i), 20'000));
+    EXPECT_EQ(put.code(), Errc::kNoSpace);
+    EXPECT_TRUE(mentions(put.error(), "max_bytes=1048576")) << put.error().message();
+    EXPECT_EQ(store->stats().medium_bytes, options.max_bytes);
+  }
+  options.max_bytes = 4095;
+  expect_refused(options, "max_bytes", "4095", "at least 4096");
+}
+
 TEST(Options, MaxBytesHoldsASegmentAndIsWithinWhatLinesCanName) {
   StoreOptions options;
   options.initial_bytes = 0;

@@ -120,6 +120,27 @@ TEST_P(RegionOn, ReadOnlyOpensShareAndWriteNothing) {
       << refused.error().detail;
 }
 
+// Found by trying: `holdfast kv restore` made a store below another store.
+TEST_P(RegionOn, ARegionIsNotMadeInsideOfAnother) {
+  if (GetParam().layout != RegionLayout::kDirectory) return;  // A file has no inside.
+  ASSERT_TRUE(Region::open(spec, options));
+  const auto outer = scratch.path("region");
+  std::filesystem::create_directories(outer + "/empty/directory");
+  for (const auto layout : {RegionLayout::kDirectory, RegionLayout::kFile}) {
+    for (const char* inner : {"/inner", "/empty/inner", "/empty/../inner"}) {
+      auto inside = options;
+      inside.layout = layout;
+      const auto refused = Region::open(outer + inner, inside);
+      ASSERT_EQ(refused.code(), Errc::kInvalidOption) << inner;
+      EXPECT_NE(refused.error().detail.find("which holds a region"), std::string::npos);
+      EXPECT_FALSE(std::filesystem::exists(outer + inner)) << inner;
+    }
+  }
+  EXPECT_EQ(Region::open(outer + "/empty/directory", options).code(), Errc::kInvalidOption);
+  std::filesystem::remove_all(outer + "/empty");
+  EXPECT_TRUE(Region::open(spec, with(RegionAccess::kOpen, options)));
+}
+
 TEST_P(RegionOn, AccessModesAreKept) {
   EXPECT_EQ(Region::open(spec, with(RegionAccess::kOpen, options)).code(), Errc::kNotFound);
   EXPECT_EQ(Region::open(spec, with(RegionAccess::kOpenReadOnly, options)).code(), Errc::kNotFound);

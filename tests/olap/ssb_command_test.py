@@ -97,6 +97,8 @@ class Ssb(unittest.TestCase):
         self.assertIn('&lt;i&gt;&amp;x', page)
         self.assertNotIn('<i>', page)
         self.assertIn('1 round in turn', done.stdout)
+        for heading in ('row on ', 'column on '):  # They were cut, so that media of long names looked alike.
+            self.assertEqual(done.stdout.count(f'{heading}{self.dir}/<i>&x'), 2)
         command = next(line for line in done.stdout.splitlines() if line.startswith('holdfast bench run'))
         listed = subprocess.run([HOLDFAST, *command.split()[1:], '--list'], capture_output=True, text=True, check=False,
                                 cwd=pathlib.Path(__file__).parents[2])

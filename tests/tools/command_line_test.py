@@ -297,6 +297,16 @@ class Terminals(CommandLine):
         for words in (('kv', self.store, 'stats'), ('kv', self.store, 'list'), ('mem', '.'), ('mem',)):
             self.check_width(*words)
 
+    def test_what_is_given_beside_quick_holds(self):
+        """--quick took the place of --repeat and others, which were not even checked."""
+        region = self.place / 'region'
+        for option, value in (('--repeat', '0'), ('--seconds', 'nan'), ('--region-bytes', '1')):
+            message = self.run_command('blocks', 'bench', '--quick', option, value, '--region', region, code=2).stderr
+            self.assertIn(option.strip('-').split('-')[0], message)
+        done = self.run_command('index', 'bench', '--quick', '--suite', 'open', '--threads', '1', '--repeat', '2',
+                                '--region', 'dram', '--json', '-')
+        self.assertEqual(json.loads(done.stdout)['command']['repeat'], 2)
+
     def test_benchmarks_fit_and_say_what_they_leave_out(self):
         bench = ('kv', 'bench', '--stores', 'holdfast,floor', '--ops', 'get', '--records', '1000', '--phase-operations', '100',
                  '--repeat', '1', '--threads', '1', '--region', '/dev/shm/command-line-test?granularity=line')

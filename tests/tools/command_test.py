@@ -175,6 +175,8 @@ class Backups(Command):
             self.refused('kv', self.store, 'backup', inside, code=2, says='would go with it')
         self.refused('kv', self.store, 'backup', '', code=2, says='DIR is empty')
         self.refused('kv', 'restore', backups, backups, code=2, says='which is for backups')
+        self.refused('kv', 'restore', backups, self.path('other/below'), code=2, says='which holds a region')
+        self.assertFalse(os.path.exists(self.path('other/below')))
         runs = pathlib.Path(backups, 'runs-00000001-000')
         whole = runs.read_bytes()
         runs.write_bytes(whole[:70] + bytes([whole[70] ^ 1]) + whole[71:])
@@ -183,6 +185,37 @@ class Backups(Command):
         self.assertEqual(self.kv('get', 'ada'), b'lovelace')
         runs.unlink()
         self.refused('kv', 'restore', backups, self.path('once more'), code=1, says='remove it before the next try')
+
+
+    def test_a_damaged_list_says_which_file_stands_in_the_way(self):
+        backups, again = self.path('backups'), self.path('again')
+        for number in range(2):
+            self.kv('put', 'ada', str(number))
+            self.kv('backup', backups)
+        damaged = pathlib.Path(backups, 'backup-00000002')
+        damaged.write_bytes(b'damage' + damaged.read_bytes()[6:])
+        self.refused('kv', self.store, 'backup', backups, code=1, says=(str(damaged), 'move this file elsewhere'))
+        self.holdfast('kv', 'restore', backups, again, '--backup', '1')
+        damaged.rename(self.path('lost'))
+        self.assertIn(b'backup 2 of 2 runs', self.kv('backup', backups))
+        self.assertIn(b'sound: 2 backups', self.holdfast('kv', 'backup', '--verify', backups))
+
+
+    def test_of_two_restores_at_once_one_is_refused_and_blames_nobody(self):
+        """What was there is the store of the other one, not what this one has begun."""
+        backups = self.path('backups')
+        self.kv('put', 'ada', 'lovelace')
+        self.kv('backup', backups)
+        for number in range(5):
+            new = self.path(f'new {number}')
+            running = [subprocess.Popen([HOLDFAST, 'kv', 'restore', backups, new], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                       for _ in range(4)]
+            messages = [process.communicate()[1].decode() for process in running]
+            self.assertEqual(sorted(process.returncode for process in running), [0, 1, 1, 1], messages)
+            for message in filter(None, messages):
+                self.assertNotIn('holds no store', message)
+                self.assertNotIn(f'{backups}: ', message)  # It is about NEW.
+            self.assertEqual(self.holdfast('kv', new, 'get', 'ada'), b'lovelace')
 
 
 class Keyspaces(Command):
@@ -700,6 +733,9 @@ class Transfer(Command):
         self.refused('kv', self.store, 'import', '-', '--header', says='--header is for csv and tsv')
         self.refused('kv', self.store, 'import', self.path('x.csv', b''), '--key', 'a', says="--key is 'a'; it is for JSON lines")
         self.refused('kv', self.store, 'import', '-', '--max-record', '1', says='--max-record is 1 bytes')
+        for text in ('-5', '2 parsecs', '1e30'):
+            self.refused('kv', self.store, 'import', '-', '--max-record', text,
+                         says=('--max-record', f'"{text}"', '4096, 64M or 1.5GiB'))
         self.assertFalse(os.path.exists(self.store))
         self.kv('put', 'k', 'v')
         self.refused('kv', self.store, 'export', self.path('no/such/file'), says='no/such/file')
@@ -742,6 +778,18 @@ class Transfer(Command):
         self.refused('kv', file, 'export', file, code=2, says='is in the store')
         self.assertEqual(self.kv('get', 'k'), b'v')
         self.assertEqual(self.holdfast('kv', file, 'get', 'k'), b'v')
+
+    def test_two_exports_at_once_do_not_share_a_file(self):
+        """One wrote into the partial file of the other, which then got the name."""
+        self.kv('put', 'k', 'v')
+        file, partial = self.path('all.jsonl'), self.path('all.jsonl.partial', b'of a killed export')
+        with open(partial, 'r+b') as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            self.refused('kv', self.store, 'export', file, code=1, says=('all.jsonl.partial is in use by process', 'an export to the same file'))
+            self.assertEqual(other.read(), b'of a killed export')
+        self.kv('export', file)
+        self.assertEqual(json.loads(pathlib.Path(file).read_bytes()), {'key': 'k', 'value': 'v'})
+        self.assertFalse(os.path.exists(partial))
 
     def test_export_to_a_pipe_or_through_a_link_writes_there(self):
         """A pipe or device was replaced by a file, and so was a symbolic link."""

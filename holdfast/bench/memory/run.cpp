@@ -136,7 +136,10 @@ class Runner {
 
   Result<RunOutcome> all() {
     // Memory that cannot be had is found out before two seconds are spent.
-    if (!plan_.runs.empty()) HF_RETURN_IF_ERROR(status_of(tiers_.open_for(plan_.runs.front())));
+    if (!plan_.runs.empty()) {
+      const auto opened = status_of(tiers_.open_for(plan_.runs.front()));
+      if (!opened && !interrupted()) return opened.error();
+    }
     if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
     limits_ = find_limits(machine_, system_specs());
     auto& document = outcome_.document;
@@ -146,7 +149,7 @@ class Runner {
     document.parameters = parameter_names();
     begin_ = Clock::now();
     for (std::size_t i = 0; i < plan_.runs.size() && !interrupted(); ++i) {
-      if (auto status = one(plan_.runs[i], i); !status) {
+      if (auto status = one(plan_.runs[i], i); !status && !interrupted()) {
         if (document.rows.empty()) return status.error();
         // What was measured before is worth keeping.
         add_failed(plan_.runs[i], status.error().detail);

@@ -18,6 +18,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/random.hpp>
+#include <holdfast/bench/engine/interruption.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/memory/pages.hpp>
@@ -29,6 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Error interruption() { return {Errc::kClosed, "interrupted"}; }
 std::string errno_text() { return std::strerror(errno); }
 
 // A file in the file system of devices would be DRAM under the name of a device that is not there.
@@ -124,7 +126,10 @@ Result<std::unique_ptr<Tier>> Tier::open(const TierNeed& need) {
   std::unique_ptr<Tier> tier(new Tier());
   tier->need_ = need;
   HF_RETURN_IF_ERROR(tier->map());
-  if (!need.nodes.empty()) HF_RETURN_IF_ERROR(tier->spread());
+  if (!need.nodes.empty())
+    HF_RETURN_IF_ERROR(tier->spread());
+  else if (need.prefault)
+    HF_RETURN_IF_ERROR(tier->touch());
   tier->report_ = tier->region_->report();
   tier->report_.spec = need.spec;
   if (need.prefault) tier->examine();
@@ -167,7 +172,7 @@ Status Tier::map() {
   options.unit_bytes = 2 * MiB;
   options.size_bytes = round_up(need_.bytes, options.unit_bytes);
   options.reserve_bytes = options.size_bytes;
-  options.prefault = need_.prefault && need_.nodes.empty();
+  options.prefault = false;  // See touch() and spread().
   auto text = need_.spec;
   std::string path;
   if (spec.kind == RegionSpec::Kind::kPath) {
@@ -197,6 +202,16 @@ Status Tier::map() {
   return {};
 }
 
+// In parts of a tenth of a second, so that an interruption is not kept waiting.
+Status Tier::touch() {
+  constexpr auto kPart = 256 * MiB;
+  for (std::uint64_t at = 0; at < bytes(); at += kPart) {
+    if (interrupted()) return interruption();
+    HF_RETURN_IF_ERROR(region_->prefault(at, std::min(kPart, bytes() - at)));
+  }
+  return {};
+}
+
 // The pages are touched for the first time in turn under the policy of their node: no mapping is
 // split, whatever the weights are.
 Status Tier::spread() {
@@ -214,6 +229,7 @@ Status Tier::spread() {
       return Error{Errc::kInvalidOption, "node " + std::to_string(need_.nodes[i]) + " of region " +
                                              need_.name + ": " + errno_text()};
     for (auto turn = first; turn < pages; turn += round) {
+      if (interrupted()) return interruption();
       for (auto at = turn; at < std::min(pages, turn + weight(i)); ++at) {
         if (const int code = memory_detail::populate(data() + at * page, page, true)) {
           return Error{Errc::kNoSpace, "node " + std::to_string(need_.nodes[i]) + " of region " +

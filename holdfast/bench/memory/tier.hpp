@@ -4,7 +4,7 @@
 //            what content.hpp says, or a cycle for pointer chasing. A file has no name any more
 //            once it is mapped: whatever ends the process, no file stays behind.
 // Errors     kInvalidOption, kAlreadyExists, kNotFound (the path), kUnsupported (a file system
-//            without DAX whose pages cannot be stored to), kNoSpace, kIo.
+//            without DAX whose pages cannot be stored to), kNoSpace, kIo, kClosed (interrupted).
 // Threads    one at a time; prepare_…() start threads of their own.
 #pragma once
 
@@ -69,6 +69,7 @@ class Tier {
   Tier() = default;
   static Status check_device(const TierNeed& need, const std::string& path);
   Status map();
+  Status touch();
   Status spread();
   void examine();
 

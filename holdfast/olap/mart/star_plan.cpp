@@ -324,8 +324,8 @@ class Planner {
       }
       if (has(*plan_.keys.back(), sql::Operation::kAggregate))
         return error_at(key->at, "an aggregate cannot stand in GROUP BY");
-      if (plan_.keys.back()->operation == sql::Operation::kLiteral)
-        return error_at(key->at, "GROUP BY a literal", "name the column or the expression");
+      if (!item && key->form == Form::kNumber)
+        return error_at(key->at, "there is no column " + escape(key->text) + " to group by");
     }
     if (!select_.distinct) return {};
     if (!plan_.keys.empty() || !plan_.aggregates.empty())

@@ -262,6 +262,8 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
             "line 1, column 8: there is no table none in this query");
   EXPECT_EQ(error("SELECT COUNT(*) FROM customers GROUP BY 1"),
             "line 1, column 41: an aggregate cannot stand in GROUP BY");
+  EXPECT_EQ(error("SELECT COUNT(*) FROM customers GROUP BY 2"),
+            "line 1, column 41: there is no column 2 to group by");
   EXPECT_EQ(error("SELECT region FROM customers ORDER BY 2"),
             "line 1, column 39: there is no column 2 to order by");
 }
