@@ -105,7 +105,12 @@ TEST_P(StateTables, OfSeveralChangesTheLastIsFound) {
 // A table over a store with so much memory for it; it may have several lives.
 class FetchedTable {
  public:
-  explicit FetchedTable(std::uint64_t memory_bytes = 1) : memory_bytes_(memory_bytes) { begin(); }
+  using Grouping = StateStore::Grouping;
+
+  explicit FetchedTable(std::uint64_t memory_bytes = 1, Grouping grouping = Grouping::kKey)
+      : memory_bytes_(memory_bytes), grouping_(grouping) {
+    begin();
+  }
 
   void begin() {
     table_.reset();
@@ -114,8 +119,7 @@ class FetchedTable {
                                             memory_bytes_);
     const auto found = store_->open().value();
     epoch_ = found ? found->epoch : 0;
-    table_ = std::make_unique<NumberTable>(store_.get(), 5, NumberCodec(), Retention(),
-                                           StateStore::Grouping::kKey);
+    table_ = std::make_unique<NumberTable>(store_.get(), 5, NumberCodec(), Retention(), grouping_);
     table_->restore().value();
   }
   void complete() {
@@ -143,6 +147,7 @@ class FetchedTable {
  private:
   Place place_;
   const std::uint64_t memory_bytes_;
+  const Grouping grouping_;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<KvStateStore> store_;
   std::unique_ptr<NumberTable> table_;
@@ -199,6 +204,36 @@ TEST(FetchedStateTable, AsksForACheckpointWhenMemoryIsFull) {
   table.complete();
   EXPECT_EQ(table.table().size(), 0u);
   EXPECT_EQ(table.get("0"), 1);
+}
+
+// Its entries were counted as new ones: each batch of rows ended with a checkpoint, left the group
+// behind, and fetched all of it again.
+TEST(FetchedStateTable, AGroupLargerThanMemoryIsNotFetchedForEachBatch) {
+  FetchedTable table(1, FetchedTable::Grouping::kFirstPart);
+  std::string group;
+  append_part("k", group);
+  for (int i = 0; i < 10'000; ++i)
+    table.table().at(group + std::to_string(i)) = i;
+  table.complete();
+  EXPECT_TRUE(table.store().take_request());
+  table.table().fetch(group).value();
+  EXPECT_EQ(table.table().size(), 10'000u);
+  EXPECT_FALSE(table.store().take_request());
+}
+
+// The new entry was among those whose bytes were taken, and had no columns: a ranking in `kv` with
+// a few rows crashed at its 4096th.
+TEST(FetchedStateTable, ANewEntryIsNotEncodedBeforeItHasAValue) {
+  Place place;
+  KvStateStore store(KvStateStore::open_region(place / "state").value(), 1, 1 << 20);
+  store.open().value();
+  const std::vector<sql::Column> columns{{"k", sql::kStringType}};
+  RowTable table(&store, 5, RowCodec{&columns}, {}, StateStore::Grouping::kKey);
+  for (int i = 0; i < 10'000; ++i) {
+    table.at("a").assign(1, sql::Value::of_text("x"));
+    table.erase(table.find("a"));
+  }
+  EXPECT_TRUE(table.empty());
 }
 
 TEST(FetchedStateTable, IsAsAMap) {

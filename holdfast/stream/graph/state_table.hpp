@@ -79,11 +79,9 @@ class StateTable {
 
   // The entry, made if there is none, to be changed.
   Value& at(const std::string& key) {
+    look_at_room();  // Before: a new entry has no value that can be encoded.
     const auto [place, made] = entries_.try_emplace(key);
-    if (made) {
-      adopt_version(*place);
-      look_at_room();
-    }
+    if (made) adopt_version(*place);
     return changing(place);
   }
   Value& changing(iterator place) {
@@ -143,10 +141,11 @@ class StateTable {
     const auto place = entries_.lower_bound(group);
     if (place != entries_.end() && StateStore::group_of(place->first, *grouping_) == group)
       return {};  // All of it.
+    // Once, not for each entry: a group larger than memory would leave it again and again.
+    look_at_room();
     const auto take_one = [this](std::string_view key, std::string_view state,
                                  std::uint64_t version) {
       if (HF_MUTANT("ST46", gone_.contains(key), false)) return Status();
-      look_at_room();
       return take(key, state, version);
     };
     return store_->for_each_of_group(slice_, group, take_one);
@@ -201,7 +200,7 @@ class StateTable {
 
  private:
   static constexpr std::uint64_t kFewBytes = 1 << 20;  // They are read at once.
-  static constexpr std::uint64_t kEntriesBetweenLooks = 4096;
+  static constexpr std::uint64_t kStepsBetweenLooks = 4096;
 
   // About what the entries take in memory: each is several times as large as in a checkpoint.
   std::uint64_t memory() const {
@@ -210,7 +209,7 @@ class StateTable {
   }
   // Now and then: a checkpoint is asked for where they are too many.
   void look_at_room() {
-    if (++made_ % kEntriesBetweenLooks == 0 && wants_room()) store_->ask_for_checkpoint();
+    if (++steps_ % kStepsBetweenLooks == 0 && wants_room()) store_->ask_for_checkpoint();
   }
 
   bool keeps() const { return store_ != nullptr && store_->keeps_entries(); }
@@ -275,7 +274,8 @@ class StateTable {
   Codec codec_;
   const Retention retention_;
   std::optional<StateStore::Grouping> grouping_;  // Of a store that finds groups.
-  std::uint64_t memory_bytes_ = 0, made_ = 0;
+  std::uint64_t memory_bytes_ = 0;
+  std::uint64_t steps_ = 0;  // Entries asked for by at(), groups that were fetched.
   bool partial_ = false;
   Entries entries_;
   std::vector<std::string> changed_;
