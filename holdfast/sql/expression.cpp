@@ -58,7 +58,7 @@ std::string literal_text(const Value& value, const Type& type) {
     return text + "]";
   }
   const std::string text = text_of(value, type);
-  if (type.kind == Kind::kString || type.is_time()) return quoted(text);
+  if (type.kind == Kind::kString || type.is_time()) return quoted_text(text);
   // A real is told from a decimal of the same digits.
   if (type.is_real() && text.find('e') == std::string::npos) return text + "e0";
   return type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
@@ -143,7 +143,7 @@ bool equal(const Expression& left, const Expression& right) {
                     [](const auto& a, const auto& b) { return equal(*a, *b); });
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string shown = "'";
   for (const char c : escape(text, text.size() * 4 + 1))
     shown += c == '\'' ? "''" : std::string(1, c);

@@ -106,7 +106,7 @@ ExpressionPointer cast_to(ExpressionPointer operand, const Type& type);
 bool equal(const Expression& left, const Expression& right);
 // A literal of a text: different texts are shown differently, whatever their length, since plans
 // are told apart by it.
-std::string quoted(std::string_view text);
+std::string quoted_text(std::string_view text);
 // For people and fingerprints: "(price * 2)", with columns by these names.
 std::string text_of(const Expression& expression, const std::vector<std::string>& names);
 // The same, with expression i of `columns` in the place of column i.

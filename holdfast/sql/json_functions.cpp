@@ -46,7 +46,7 @@ struct Answer {
     switch (kind) {
       case JsonAnswer::kError: return "ERROR";
       case JsonAnswer::kDefault:
-        return "DEFAULT " + (value.null ? "NULL" : quoted(text_of(value, type)));
+        return "DEFAULT " + (value.null ? "NULL" : quoted_text(text_of(value, type)));
       case JsonAnswer::kEmptyArray: return "EMPTY ARRAY";
       case JsonAnswer::kEmptyObject: return "EMPTY OBJECT";
       case JsonAnswer::kTrue: return "TRUE";
@@ -79,8 +79,9 @@ class PathFunction : public PreparedFunction {
     return of(found, out);
   }
   std::string text() const override {
-    return std::string(name()) + " " + quoted(path_.written()) + " RETURNING " + name_of(type_) +
-           " " + on_empty_.text(type_) + " ON EMPTY " + on_error_.text(type_) + " ON ERROR ";
+    return std::string(name()) + " " + quoted_text(path_.written()) + " RETURNING " +
+           name_of(type_) + " " + on_empty_.text(type_) + " ON EMPTY " + on_error_.text(type_) +
+           " ON ERROR ";
   }
 
  protected:

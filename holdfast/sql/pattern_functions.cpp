@@ -126,7 +126,7 @@ class PatternFunction : public PreparedFunction {
     return function_.compute(*pattern_, arguments, out);
   }
   std::string text() const override {
-    return std::string(function_.name) + " " + quoted(written_) + " ";
+    return std::string(function_.name) + " " + quoted_text(written_) + " ";
   }
 
  private:

@@ -7,7 +7,9 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 
+#include <holdfast/base/hash.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/stream/compile/runtime/blocks.hpp>
 #include <holdfast/stream/graph/keys.hpp>
@@ -296,6 +298,30 @@ TEST(EntryLog, FindsTheEntriesOfEachGroup) {
       check_all();
     }
   }
+}
+
+// Two keys whose groups have one hash of 32 bits.
+std::pair<std::string, std::string> keys_of_one_hash() {
+  std::map<std::uint32_t, std::string> seen;
+  for (unsigned number = 0;; ++number) {
+    const auto key = key_in(std::to_string(number), 1);
+    const auto group = StateStore::group_of(key, StateStore::Grouping::kFirstPart);
+    const auto [place, first] = seen.emplace(static_cast<std::uint32_t>(hash64(group)), key);
+    if (!first) return {place->second, key};
+  }
+}
+
+TEST(EntryLog, GroupsOfOneHashAreToldApart) {
+  const auto [first, second] = keys_of_one_hash();
+  constexpr auto kFirstPart = StateStore::Grouping::kFirstPart;
+  Place place;
+  KeptTable table(place / "state");
+  table.put(first, "1");
+  table.put(second, "2");
+  table.complete();
+  const std::map<std::string, std::string> one = {{first, "1"}}, other = {{second, "2"}};
+  EXPECT_EQ(table.find(kFirstPart, std::string(StateStore::group_of(first, kFirstPart))), one);
+  EXPECT_EQ(table.find(kFirstPart, std::string(StateStore::group_of(second, kFirstPart))), other);
 }
 
 // Entries of a copy of a checkpoint have a key of the store each, several of one perhaps.
