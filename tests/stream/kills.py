@@ -19,7 +19,7 @@ def where(state, directory, name):
     if state == 'dram':
         return ['--checkpoint-dir', f'{directory}/checkpoints_{name}']
     small = ['--state-memory', '1'] if state == 'kv' and MEMORY.random() < 0.5 else []
-    return ['--state', state, '--region', f'{directory}/{state}_{name}', *small]
+    return ['--state', state, *small, '--region', f'{directory}/{state}_{name}']
 
 
 def parts(directory):
