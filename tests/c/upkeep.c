@@ -302,7 +302,9 @@ static void a_child_of_fork(hf_store* store) {
     FAILS(hf_stats_get(store, &stats), HF_CLOSED, "open the store after the fork");
     FAILS(hf_snapshot_open(store, &snapshot), HF_CLOSED, "open the store after the fork");
     FAILS(hf_close(store), HF_CLOSED, "open the store after the fork");
-    _exit(0);
+    /* Under valgrind an exit would count what the parent's threads had, which are not here. */
+    execl("/bin/true", "true", (char*)NULL);
+    _exit(1);
   }
   CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
   CHECK(strcmp(get(store, "k"), "v") == 0);
