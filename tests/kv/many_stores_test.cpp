@@ -133,7 +133,7 @@ TEST_P(ManyStores, EachIsSmallAndWorksAndThreadsStayFew) {
   stores_.clear();
   EXPECT_EQ(descriptors(), descriptors_before);
 #ifndef HF_SANITIZED  // Its shadow memory has mappings of its own.
-  EXPECT_LE(mappings(), mappings_before + 20) << "The heap takes some; each store has several.";
+  EXPECT_LE(mappings(), mappings_before + kStores / 2) << "The heap takes some.";
 #endif
   EXPECT_EQ(status("Threads"), threads_before);
 }
