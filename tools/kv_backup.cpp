@@ -170,19 +170,22 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
       note("{} was begun and holds no store; remove it before the next try\n", arguments.store);
     return code;
   }
+  // Another process may be at it already: one that was to restore there, too, and looks what it is.
   auto store = open_for_reading({arguments.store, {}, false, false});
-  if (!store) return report_error(kKvCommand, arguments.store, store.error());
+  if (!store && store.code() != Errc::kBusy)
+    return report_error(kKvCommand, arguments.store, store.error());
   if (target.json) {
     out("{}\n", Json{{"store", arguments.store},
                      {"directory", arguments.directory},
                      {"backup", restored->number},
                      {"version", restored->version},
-                     {"records", store->count()},
+                     {"records", store ? Json(store->count()) : Json()},
                      {"bytes", restored->bytes}}
                     .dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     out("restored backup {} into {}: {}, {}\n", restored->number, arguments.store,
-        counted(store->count(), "record"), bytes_text(restored->bytes));
+        store ? counted(store->count(), "record") : "another process has it open",
+        bytes_text(restored->bytes));
   }
   return kExitDone;
 }
