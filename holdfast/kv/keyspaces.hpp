@@ -47,13 +47,13 @@ struct SpaceCore {
   std::atomic<bool> open{true};  // Asked inside a guard of SpaceTable::users().
 };
 
-// Runs the verb where the space cannot go away.
 // Null: there is none any more, or it was left to the parent of a fork().
 inline SpaceCore* core_of(const Space::Link& link) {
   SpaceCore* const core = link == nullptr ? nullptr : link->load(std::memory_order_acquire);
   return core != nullptr && !core->rooms.store.gate.is_parents_alone() ? core : nullptr;
 }
 
+// Runs the verb where the space cannot go away.
 template <class Verb>
 auto Space::in(Verb&& verb) const {
   using Outcome = decltype(verb(std::declval<SpaceCore&>()));
