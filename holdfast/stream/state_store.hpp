@@ -57,10 +57,10 @@ class StateStore {
   virtual Status for_each_version(std::int64_t slice, VisitVersion visit) = 0;
   // The next checkpoint does without this version of the key: for_each_version() found a later one.
   virtual void remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) = 0;
+
   // ---- The same, group by group, of a store that finds groups ----
 
-  // What a group of keys has in common: each key is one; or their first part (graph/keys.hpp).
-  enum class Grouping : std::uint8_t { kKey, kFirstPart };
+  using Grouping = query::Grouping;
   static std::string_view group_of(std::string_view key, Grouping grouping) {
     if (grouping == Grouping::kKey || key.size() < 4) return key;
     std::size_t size = 0;

@@ -129,26 +129,25 @@ std::uint32_t EntryLog::group_hash(std::string_view key) const {
   return static_cast<std::uint32_t>(hash64(StateStore::group_of(key, grouping_)));
 }
 
-Status EntryLog::find_groups(kv::Store<>& store) {
-  finds_ = true;
-  groups_.reserve(places_.size());
-  return for_each_block(
-      store, [this](std::string_view, std::string_view bytes) { return index_block(bytes); });
-}
-
 // Blocks come in the order in which they were put: of a handle that another key had before, the
 // last one counts.
-Status EntryLog::index_block(std::string_view bytes) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> hashes;
-  HF_RETURN_IF_ERROR(for_each_entry(bytes, [&](const Entry& entry) -> Status {
-    hashes.emplace_back(entry.handle, group_hash(entry.key));
-    groups_.prefetch_chain(hashes.back().second);
+Status EntryLog::find_groups(kv::Store<>& store) {
+  groups_.reserve(places_.size());
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> hashes;  // Of a block, by handle.
+  HF_RETURN_IF_ERROR(for_each_block(store, [&](std::string_view, std::string_view bytes) -> Status {
+    hashes.clear();
+    HF_RETURN_IF_ERROR(for_each_entry(bytes, [&](const Entry& entry) -> Status {
+      hashes.emplace_back(entry.handle, group_hash(entry.key));
+      groups_.prefetch_chain(hashes.back().second);
+      return {};
+    }));
+    for (const auto& [handle, hash] : hashes)
+      groups_.prefetch_first(hash);
+    for (const auto& [handle, hash] : hashes)
+      groups_.set(handle, hash);
     return {};
   }));
-  for (const auto& [handle, hash] : hashes)
-    groups_.prefetch_first(hash);
-  for (const auto& [handle, hash] : hashes)
-    groups_.set(handle, hash);
+  finds_ = true;
   return {};
 }
 

@@ -125,7 +125,6 @@ class EntryLog {
   // Of its group.
   std::uint32_t group_hash(std::string_view key) const;
   Status find_groups(kv::Store<>& store);
-  Status index_block(std::string_view bytes);
   std::string key_of(const Block& block) const {
     return keys_.of_log(slice_, block.epoch, block.number);
   }

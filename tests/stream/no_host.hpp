@@ -23,7 +23,7 @@ class NoHost : public Host {
   bool keeps_entries() const override { return false; }
   bool takes_blocks(std::uint64_t&) const override { return false; }
   bool finds_groups(std::uint64_t&) const override { return false; }
-  bool group_by(std::int64_t, bool) override { return false; }
+  bool group_by(std::int64_t, Grouping) override { return false; }
   bool for_each_of_group(std::int64_t, Text, VisitVersions&) override { return false; }
   void ask_for_checkpoint() override {}
   bool put_block(std::int64_t, Text, bool, std::uint64_t&) override { return false; }

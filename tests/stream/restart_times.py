@@ -1,8 +1,9 @@
-"""How long a query takes to resume: restart_times.py HOLDFAST [--keys 10000000] [--query windows|changing] [--repeat 3]
+"""How long a query takes to read, and to resume: restart_times.py HOLDFAST [--keys 10000000] [--rows N] [--query windows|changing]
+                                                  [--state-memory BYTES] [--repeat 3]
 
-Reads a file with a row for each key, state in kv on /dev/shm with granularity=line, a checkpoint each second. Then the process is
-ended, by SIGKILL and by SIGINT, and begun again. Seconds from its start until it says from where it resumes. For
-docs/measurements; no test.
+Reads a file with a row for each key, or N rows of random keys; state in kv on /dev/shm with granularity=line, a checkpoint each
+second. Says how long that took, and how much anonymous memory at most. Then the process is ended, by SIGKILL and by SIGINT, and begun
+again: seconds from its start until it says from where it resumes. For docs/measurements; no test.
 """
 import argparse
 import pathlib
@@ -19,20 +20,22 @@ QUERIES = {
 }
 
 
-def write_rows(path, keys):
+def write_rows(path, keys, rows):
+    rand = random.Random(1)
     order = list(range(keys))
-    random.Random(1).shuffle(order)
+    rand.shuffle(order)
     with open(path, 'w') as file:
-        for i, key in enumerate(order):
-            file.write(f'{i * 1000 // keys},{key},{key % 1000}\n')
+        for i in range(rows):
+            key = order[i] if rows == keys else rand.randrange(keys)
+            file.write(f'{i * 1000 // rows},{key},{i % 1000}\n')
 
 
 class Run:
-    def __init__(self, holdfast, sql, place):
-        self.said, self.begin = place / 'said', time.monotonic()
+    def __init__(self, holdfast, sql, place, options):
+        self.said, self.begin, self.memory = place / 'said', time.monotonic(), 0
         with open(self.said, 'w') as said:
             self.process = subprocess.Popen([holdfast, 'stream', 'run', '-e', sql, '--state', 'kv', '--region',
-                                             f'{place}/state?granularity=line', '--checkpoint', '1s'], stderr=said)
+                                             f'{place}/state?granularity=line', '--checkpoint', '1s', *options], stderr=said)
 
     def look(self):
         if self.process.poll() is not None:
@@ -44,16 +47,18 @@ class Run:
             time.sleep(0.005)
         return time.monotonic() - self.begin
 
-    # All rows are read: it has done next to nothing for two seconds.
+    # All rows are read: it has done next to nothing for two seconds. Seconds until then, from its start.
     def wait_for_rest(self):
-        spent = -1
-        while True:
-            time.sleep(2)
+        process, spent, busy = pathlib.Path(f'/proc/{self.process.pid}'), -1, time.monotonic()
+        while time.monotonic() - busy < 2:
+            time.sleep(0.1)
             self.look()
-            words = pathlib.Path(f'/proc/{self.process.pid}/stat').read_text().rsplit(')', 1)[1].split()
+            words = (process / 'stat').read_text().rsplit(')', 1)[1].split()
             before, spent = spent, int(words[11]) + int(words[12])
-            if before >= 0 and spent - before < 30:
-                return
+            if before < 0 or spent - before > 2:
+                busy = time.monotonic()
+            self.memory = max(self.memory, int((process / 'status').read_text().split('RssAnon:')[1].split()[0]) * 1024)
+        return busy - self.begin
 
     def end(self, how):
         self.process.send_signal(how)
@@ -64,6 +69,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('holdfast')
     parser.add_argument('--keys', type=int, default=10_000_000)
+    parser.add_argument('--rows', type=int)
+    parser.add_argument('--state-memory', metavar='BYTES')
     parser.add_argument('--query', choices=QUERIES, default='windows')
     parser.add_argument('--repeat', type=int, default=3)
     arguments = parser.parse_args()
@@ -72,18 +79,19 @@ def main():
            f"  WITH ('connector' = 'filesystem', 'path' = '{place}/in', 'format' = 'csv', 'source.monitor-interval' = '1s');\n"
            "CREATE TABLE o (k BIGINT, s BIGINT) WITH ('connector' = 'blackhole');\n"
            f'INSERT INTO o {QUERIES[arguments.query]};')
+    options = ['--state-memory', arguments.state_memory] if arguments.state_memory else []
     run = None
     try:
         (place / 'in').mkdir()
-        write_rows(place / 'rows', arguments.keys)
+        write_rows(place / 'rows', arguments.keys, arguments.rows or arguments.keys)
         (place / 'rows').rename(place / 'in' / 'rows.csv')
-        run = Run(arguments.holdfast, sql, place)
-        run.wait_for_rest()
+        run = Run(arguments.holdfast, sql, place, options)
+        print(f'read in {run.wait_for_rest():.1f} s, {run.memory // 1_000_000} MB of anonymous memory at most', flush=True)
         for how in (signal.SIGKILL, signal.SIGINT):
             taken = []
             for _ in range(arguments.repeat):
                 run.end(how)
-                run = Run(arguments.holdfast, sql, place)
+                run = Run(arguments.holdfast, sql, place, options)
                 taken.append(f'{run.seconds_to_resume():.2f}')
                 run.wait_for_rest()
             print(f'{how.name}: {", ".join(taken)} s', flush=True)

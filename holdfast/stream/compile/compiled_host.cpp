@@ -120,8 +120,7 @@ bool CompiledHost::for_each(std::int64_t slice, query::VisitEntries& visit) {
       }));
 }
 
-bool CompiledHost::group_by(std::int64_t slice, bool first_part) {
-  const auto grouping = first_part ? StateStore::Grouping::kFirstPart : StateStore::Grouping::kKey;
+bool CompiledHost::group_by(std::int64_t slice, query::Grouping grouping) {
   const auto grouped = store_->group_by(slice, grouping, 0);
   return grouped ? *grouped : take(grouped.error());
 }

@@ -40,7 +40,7 @@ class CompiledHost : public query::Host {
   bool finds_groups(std::uint64_t& memory_bytes) const override {
     return store_ != nullptr && store_->finds_groups(memory_bytes);
   }
-  bool group_by(std::int64_t slice, bool first_part) override;
+  bool group_by(std::int64_t slice, query::Grouping grouping) override;
   bool for_each_of_group(std::int64_t slice, query::Text group,
                          query::VisitVersions& visit) override;
   void ask_for_checkpoint() override { store_->ask_for_checkpoint(); }

@@ -80,10 +80,7 @@ class NodeWriter {
     key("key", "Row", group.keys, 0);
     gather("add", group);
     if (retracts) gather("take_back", group);
-    const bool holds = std::any_of(group.aggregates.begin(), group.aggregates.end(),
-                                   [&](const sql::Aggregate& one) {
-                                     return graph::RunningAggregate::holds_values(one, retracts);
-                                   });
+    const bool holds = graph::RunningAggregate::any_holds_values(group.aggregates, retracts);
     if (!group.windowed) {
       constant("bool", "kRetracts", retracts ? "true" : "false");
       constant("bool", "kHoldsValues", holds ? "true" : "false");

@@ -39,10 +39,7 @@ Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row) {
 
 // Of groups that hold values all are in memory: their parts would have to be fetched, too.
 std::optional<StateStore::Grouping> grouping_of(const sql::Group& group, bool retracts) {
-  const bool holds = std::any_of(
-      group.aggregates.begin(), group.aggregates.end(),
-      [&](const sql::Aggregate& one) { return RunningAggregate::holds_values(one, retracts); });
-  if (holds) return {};
+  if (RunningAggregate::any_holds_values(group.aggregates, retracts)) return {};
   return StateStore::Grouping::kKey;
 }
 

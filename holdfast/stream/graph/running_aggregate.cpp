@@ -53,6 +53,12 @@ bool RunningAggregate::holds_values(const sql::Aggregate& aggregate, bool retrac
   return aggregate.distinct && sql::is_basic(aggregate.kind);
 }
 
+bool RunningAggregate::any_holds_values(const std::vector<sql::Aggregate>& aggregates,
+                                        bool retracts) {
+  return std::any_of(aggregates.begin(), aggregates.end(),
+                     [&](const sql::Aggregate& one) { return holds_values(one, retracts); });
+}
+
 bool RunningAggregate::Order::operator()(const std::string& a, const std::string& b) const {
   if (aggregate == nullptr || !is_extreme(*aggregate)) return a < b;
   const int order =

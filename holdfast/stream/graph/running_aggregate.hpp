@@ -26,8 +26,10 @@ namespace holdfast::stream::graph {
 
 class RunningAggregate {
  public:
-  // Each value, or each one that is there: then these are in parts, where they are many.
+  // Whether each value is held: then these are in parts, where they are many.
   static bool holds_values(const sql::Aggregate& aggregate, bool retracts);
+  // The same of any of these.
+  static bool any_holds_values(const std::vector<sql::Aggregate>& aggregates, bool retracts);
 
   // Values may be taken back if `retracts`.
   void add(const sql::Aggregate& aggregate, bool retracts, const sql::Value& value);

@@ -46,8 +46,8 @@ class StateTable {
   using iterator = typename Entries::iterator;
 
   // `store` may be null; `slice` is this table's own in it. `grouping`: whoever looks at an entry
-  // fetches its group before. Without one all are in memory, and also where they end unused, since
-  // nothing would end those that are not.
+  // fetches its group before. Without one all are in memory, and with a retention, too: sweep()
+  // ends what is there.
   StateTable(StateStore* store, std::int64_t slice, Codec codec, Retention retention = {},
              std::optional<StateStore::Grouping> grouping = {})
       : store_(store), slice_(slice), codec_(std::move(codec)), retention_(retention) {

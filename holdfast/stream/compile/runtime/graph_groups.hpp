@@ -287,7 +287,8 @@ class RunningGroups {
 
  private:
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
-  static constexpr auto kGrouping = Definition::kHoldsValues ? Grouping::kNone : Grouping::kKey;
+  static constexpr auto kGrouping =
+      Definition::kHoldsValues ? std::nullopt : std::optional(Grouping::kKey);
   struct Group {
     std::int64_t rows = 0;
     State state;

@@ -47,6 +47,9 @@ class VisitEntries {
   ~VisitEntries() = default;
 };
 
+// What a group of keys has in common: each key is one; or their first part (stream/graph/keys.hpp).
+enum class Grouping : std::uint8_t { kKey, kFirstPart };
+
 // Entries that replace one another. False: they are none of this query.
 class VisitVersions {
  public:
@@ -98,8 +101,8 @@ class Host {
   // Whether there is a store that finds entries by their group (stream/state_store.hpp). Then so
   // many bytes of a table's entries may be in memory.
   virtual bool finds_groups(std::uint64_t& memory_bytes) const = 0;
-  // From now on groups of this slice are asked for. A group is a key, or the first part of keys.
-  virtual bool group_by(std::int64_t slice, bool first_part) = 0;
+  // From now on groups of this slice are asked for.
+  virtual bool group_by(std::int64_t slice, Grouping grouping) = 0;
   virtual bool for_each_of_group(std::int64_t slice, Text group, VisitVersions& visit) = 0;
   // State in memory is more than that: the next checkpoint is not to wait for its time.
   virtual void ask_for_checkpoint() = 0;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,14 +26,12 @@ void append_key_part(const Key& key, std::string& bytes) {
   std::memcpy(bytes.data() + at, &size, sizeof size);
 }
 
-// How the keys of a table are grouped: not at all, each alone, by their first part.
-enum class Grouping : std::uint8_t { kNone, kKey, kFirstPart };
-
 class StoredEntries {
  public:
-  StoredEntries(Host& host, std::int64_t slice, Grouping grouping = Grouping::kNone)
-      : host_(&host), slice_(slice), grouping_(grouping), keeps_(host.keeps_entries()) {
-    if (!host.finds_groups(memory_bytes_)) grouping_ = Grouping::kNone;
+  // Without a grouping all are in memory.
+  StoredEntries(Host& host, std::int64_t slice, std::optional<Grouping> grouping = {})
+      : host_(&host), slice_(slice), keeps_(host.keeps_entries()) {
+    if (host.finds_groups(memory_bytes_)) grouping_ = grouping;
   }
 
   // The store keeps what it was given: changes are enough.
@@ -69,7 +68,7 @@ class StoredEntries {
 
   // Whether there may be entries that memory does not have.
   bool is_partial() const { return is_partial_; }
-  void become_partial() { is_partial_ = grouping_ != Grouping::kNone; }
+  void become_partial() { is_partial_ = grouping_.has_value(); }
   // A group of which memory has no entry: group(bytes) appends it. visit(key, state, version) ->
   // whether it is one; of entries that are gone since the last checkpoint none.
   template <class AppendGroup, class Visit>
@@ -82,9 +81,7 @@ class StoredEntries {
   // About, of an entry, what it has beside a fixed part.
   std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
   // So many bytes are too many for memory.
-  bool wants_room(std::uint64_t bytes) const {
-    return grouping_ != Grouping::kNone && bytes > memory_bytes_;
-  }
+  bool wants_room(std::uint64_t bytes) const { return grouping_ && bytes > memory_bytes_; }
   // Behind a row that was taken: now and then a checkpoint is asked for where bytes() says so.
   template <class Bytes>
   void took_row(const Bytes& bytes) {
@@ -92,10 +89,7 @@ class StoredEntries {
       host_->ask_for_checkpoint();
   }
   // Behind all that a checkpoint needs: the operator forgets its entries.
-  bool leave() {
-    if (!host_->group_by(slice_, grouping_ == Grouping::kFirstPart)) return false;
-    return is_partial_ = true;
-  }
+  bool leave() { return is_partial_ = host_->group_by(slice_, *grouping_); }
 
   // ---- A checkpoint: first what is gone, then each entry that it needs ----
 
@@ -143,7 +137,7 @@ class StoredEntries {
 
   Host* host_;
   std::int64_t slice_;
-  Grouping grouping_;
+  std::optional<Grouping> grouping_;  // Of a store that finds groups.
   bool keeps_, is_partial_ = false;
   std::uint64_t memory_bytes_ = 0;  // That the operator's entries may take, if they are grouped.
   std::uint64_t rows_ = 0;
