@@ -196,7 +196,9 @@ bool Evacuation::is_live(std::uint16_t space, std::uint64_t hash, Line line) {
   if (!versions.held()) return false;
   Place place = index.place(hash);
   auto home = index.latch(place, books_of(space));
-  const Entry entry = home.find(index.matches(rooms_.records.at(line).key_bytes()));
+  const RecordView record = rooms_.records.at(line);
+  if (!rooms_.records.fits(record, line)) return true;  // Damaged: whoever copies it tells.
+  const Entry entry = home.find(index.matches(record.key_bytes()));
   return entry && versions.holds(OffsetMap::Home::line(entry), line);
 }
 

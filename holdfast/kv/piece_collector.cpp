@@ -29,7 +29,9 @@ Status PieceCollector::sweep() {
     {
       const auto guard = rooms_.epochs.enter(space.sessions.of_this_thread().participant);
       map.for_each(partition, [&](Line line) {
-        keys.emplace_back(rooms_.records.at(line).key());
+        // One that does not fit is damaged; verify() tells.
+        const RecordView record = rooms_.records.at(line);
+        if (rooms_.records.fits(record, line)) keys.emplace_back(record.key());
         return true;
       });
     }
@@ -70,7 +72,7 @@ Status PieceCollector::look_at(const Pieces::Ended& ended, std::uint32_t from,
         const auto count = [&](Line line) {
           const RecordView record = rooms_.records.at(line);
           PiecesView view;
-          if (!PiecesView::read(record, view))
+          if (!rooms_.records.fits(record, line) || !PiecesView::read(record, view))
             return HF_MUTANT("K115", record.sequence() == ended.lineage, false);
           if (HF_MUTANT("K107", view.head.lineage != ended.lineage, false)) return false;
           counted = std::max(counted, view.head.pieces);

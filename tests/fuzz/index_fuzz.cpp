@@ -82,9 +82,10 @@ void seal_all(Dash*, std::uint64_t id) {
   seal(kSplitAt, split_context(id));
   for (std::uint32_t place = 0; place < 1u << kDashShape.max_depth; ++place)
     seal(kDirectoryAt + 8 * place, entry_context(id, place));
-  for (std::uint32_t number = 0; number < kDashShape.segments; ++number)
-    seal(kDashShape.segment_at(number) + kCacheLineBytes + offsetof(Line, extra),
-         segment_context(id, number));
+  for (std::uint32_t number = 0; number < kDashShape.segments; ++number) {
+    const auto at = kDashShape.segment_at(number) + kCacheLineBytes + offsetof(Line, extra);
+    if (word(at) != 0) seal(at, segment_context(id, number));  // Else it was never in use.
+  }
 }
 void seal_all(FpTree*, std::uint64_t id) {
   using namespace index::fptree_detail;

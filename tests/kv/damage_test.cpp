@@ -7,6 +7,7 @@
 #include <functional>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/kv/pieces.hpp>
 #include <holdfast/memory/system.hpp>
 
 #include "for_tests.hpp"
@@ -378,6 +379,34 @@ TEST_F(Damage, OfALengthInABlockThatIsInNoRunLeadsNowhere) {
   EXPECT_EQ(get(store, "key1"), "<kCorrupt>");
   EXPECT_EQ(store.get_pinned("key1").code(), Errc::kCorrupt);
   EXPECT_FALSE(store.snapshot().for_each([](auto...) { return true; }));
+}
+
+// What an opening sweeps behind a kill are the keys of pieces. One that is said to be longer than the
+// medium was read beyond its end.
+TEST_F(Damage, OfTheKeyOfAPieceLeadsNowhereWhenAnOpeningSweeps) {
+  const std::string directory = scratch_.path("pieces");
+  auto store = Store<>::open(directory, tiny()).value();
+  for (int i = 0; i < 8; ++i)
+    store.append("list", std::string(400, static_cast<char>('a' + i))).value();
+  for (int i = 0; i < 300; ++i)  // Seals the block of the pieces: an open one's records are looked at.
+    store.append("of another lineage", std::string(400, 'x')).value();
+  store.put("other", "value").value();
+  std::filesystem::copy(directory, scratch_.path("killed"));
+  Image image = Image::of(scratch_.path("killed"));
+  // A piece's key begins with the key itself.
+  std::uint64_t pieces = 0;
+  for (std::uint64_t at = 0; (at = image.bytes().find("list", at)) != std::string::npos; ++at) {
+    auto header = image.read<RecordHeader>(at - sizeof(RecordHeader));
+    if (header.key_bytes() != 4 + kPieceSuffixBytes) continue;
+    ++pieces;
+    header.key_bytes_and_kind |= 0xffffff;
+    image.write(at - sizeof(RecordHeader), header);
+  }
+  ASSERT_GT(pieces, 0u);
+  const auto opened = open(image, RegionAccess::kOpen);
+  if (opened) {
+    EXPECT_EQ(get(*opened, "other"), "value");
+  }
 }
 
 // With verify_reads no verb gives a value that the medium has changed; without, some do.

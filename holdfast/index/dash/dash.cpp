@@ -177,7 +177,7 @@ Status Dash::for_each(FunctionRef<void(std::uint64_t, std::uint64_t)> visit) con
   const Lock lock(structure_);
   std::vector<Record> records;
   const auto collect = [&](const Record& record) { records.push_back(record); };
-  for (std::uint32_t number = 0; number < in_use_; ++number) {
+  for (std::uint32_t number = 0; number < directory_.in_use(); ++number) {
     records.clear();
     {
       HF_ASSIGN_OR_RETURN(const auto at, latch(number));
@@ -192,10 +192,6 @@ Status Dash::for_each(FunctionRef<void(std::uint64_t, std::uint64_t)> visit) con
   return {};
 }
 
-std::uint32_t Dash::segments() const {
-  const Lock lock(structure_);
-  return in_use_;
-}
 
 // ---- Splits ----
 
@@ -204,12 +200,13 @@ Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
   HF_ASSIGN_OR_RETURN(const auto at, latch(number));
   HF_ASSIGN_OR_RETURN(const auto now, keys_of(number));
   if (HF_MUTANT("D22", now != keys, false)) return {};  // Another thread has split it.
-  if (in_use_ == HF_MUTANT("D23", shape_.segments, shape_.segments - 1))
+  const auto in_use = directory_.in_use();
+  if (in_use == HF_MUTANT("D23", shape_.segments, shape_.segments - 1))
     return Error{Errc::kNoSpace, "dash index: all " + std::to_string(shape_.segments) +
                                      " segments are in use and one is full; find, update and "
                                      "erase still work"};
   if (keys.depth == directory_.depth()) HF_RETURN_IF_ERROR(directory_.grow());
-  const SplitWord split{number, in_use_};
+  const SplitWord split{number, in_use};
   const auto upper = keys.upper_half();
   at->copy_upper(segment(split.to), split.to, upper);
   take(latches_[split.to]);  // Its number is not 0 from now on: there is nothing to repair.
@@ -219,7 +216,7 @@ Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
   HF_RETURN_IF_ERROR(
       writer_.put_word(kSplitAt, seal_word<SealedWord>(split.word(), split_context(id_))));
   HF_RETURN_IF_ERROR(writer_.order());
-  ++in_use_;
+  directory_.set_in_use(in_use + 1);
   return finish_split(split, upper);
 }
 

@@ -102,7 +102,7 @@ class Dash {
   Status insert_many(std::span<const DashRecord> records, std::span<Errc> outcomes,
                      const blocks::Interleaving& how = {});
 
-  std::uint32_t segments() const;  // In use.
+  std::uint32_t segments() const { return directory_.in_use(); }
   std::uint32_t segments_max() const { return shape_.segments; }
   std::uint32_t depth() const { return directory_.depth(); }
 
@@ -120,6 +120,8 @@ class Dash {
   Dash(Region& region, const Extent& extent, const dash_detail::DashShape& shape, std::uint64_t id,
        Claim claim);
   Status recover();
+  // Whether segments behind the last split's are in use all the same: its word was lost.
+  bool is_split_word_lost() const;
 
   KeyHash hash_of(std::uint64_t key) const { return KeyHash::of(key, id_); }
   Segment segment(std::uint32_t number) const {
@@ -148,7 +150,6 @@ class Dash {
   dash_detail::Directory directory_;
   mutable SparseArray<blocks::NodeLatch> latches_;  // 0: not repaired since the index was opened.
   mutable Mutex structure_;  // Splits, doublings and for_each. Before any latch.
-  std::uint32_t in_use_ HF_GUARDED_BY(structure_) = 1;
 };
 
 }  // namespace holdfast::index

@@ -6,6 +6,7 @@
 //                         hold its records. Both are done again, which changes nothing if they were
 //                         done before. Segments behind `to` were never in use.
 //  check fails            kCorrupt
+//  older than a later     kCorrupt: the segment behind `to` is led to, or there is one behind that
 //
 // Records within segments: Segment::repair(), at the first access to each.
 #include <algorithm>
@@ -109,6 +110,20 @@ Result<std::unique_ptr<Dash>> Dash::open(Region& region, const Extent& extent) {
   return dash;
 }
 
+bool Dash::is_split_word_lost() const {
+  const auto next = directory_.in_use();
+  const auto keys_at = [&](std::uint32_t number) -> std::optional<SegmentKeys> {
+    if (number >= shape_.segments) return std::nullopt;
+    return segment(number).keys(number);
+  };
+  // A split that a crash interrupted may have made the next segment, but no place leads there.
+  const auto keys = keys_at(next);
+  if (HF_MUTANT("D42", keys && keys->depth <= depth(), false) &&
+      directory_.leads_to(keys->pattern, next))
+    return true;
+  return HF_MUTANT("D43", keys_at(next + 1).has_value(), false);
+}
+
 Status Dash::recover() {
   if (!read_only_) {
     // A process that was killed may have stored them and not waited. What follows rests on them.
@@ -123,8 +138,13 @@ Status Dash::recover() {
     return Error{Errc::kCorrupt, "dash index: the word of its last split is damaged (at " +
                                      std::to_string(kSplitAt) + "); restore it from a copy"};
   last_split_ = split;
-  const Lock lock(structure_);
-  in_use_ = HF_MUTANT("D30", split.to + 1, split.to);
+  directory_.set_in_use(HF_MUTANT("D30", split.to + 1, split.to));
+  if (is_split_word_lost())
+    return Error{Errc::kCorrupt, "dash index: segments behind the " +
+                                     std::to_string(directory_.in_use()) +
+                                     " that were in use after its last split have records; the "
+                                     "word of a later split is lost (at " +
+                                     std::to_string(kSplitAt) + "); restore it from a copy"};
   if (split.to == 0) return {};
   HF_ASSIGN_OR_RETURN(const auto upper, keys_of(split.to));
   HF_ASSIGN_OR_RETURN(const auto from, keys_of(split.from));

@@ -30,10 +30,17 @@ Status Directory::open() {
   return {};
 }
 
+std::optional<std::uint64_t> Directory::word(std::uint32_t place) const {
+  return open_word<SealedWord>(writer_.word(entry_at(place)), entry_context(id_, place));
+}
+
+bool Directory::leads_to(std::uint32_t place, std::uint32_t segment) const {
+  return word(place) == segment;
+}
+
 Result<std::uint32_t> Directory::entry(std::uint32_t place) const {
-  const auto segment =
-      open_word<SealedWord>(writer_.word(entry_at(place)), entry_context(id_, place));
-  if (segment && HF_MUTANT("D29", *segment < shape_.segments, true))
+  const auto segment = word(place);
+  if (segment && HF_MUTANT("D29", *segment < in_use(), true))
     return static_cast<std::uint32_t>(*segment);
   return Error{Errc::kCorrupt, "dash index: place " + std::to_string(place) +
                                    " of its directory is damaged; restore it from a copy"};

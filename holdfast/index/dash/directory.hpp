@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/index/dash/dash_format.hpp>
@@ -28,7 +29,13 @@ class Directory {
   Status open();
 
   std::uint32_t depth() const { return depth_.load(std::memory_order_acquire); }
+  // kCorrupt: the place's check fails, or no segment in use has that number.
   Result<std::uint32_t> segment_of(KeyHash hash) const;
+  // Whether that place names this segment, in use or not.
+  bool leads_to(std::uint32_t place, std::uint32_t segment) const;
+  // Segments from 0 on. Raised before a place leads to the new one.
+  std::uint32_t in_use() const { return in_use_.load(std::memory_order_acquire); }
+  void set_in_use(std::uint32_t segments) { in_use_.store(segments, std::memory_order_release); }
   // Where segment_of() will read, unless the directory doubles meanwhile.
   const void* place_of(KeyHash hash) const { return writer_.at(entry_at(hash.pattern(depth()))); }
 
@@ -42,6 +49,7 @@ class Directory {
   static std::uint64_t entry_at(std::uint32_t place) {
     return kDirectoryAt + std::uint64_t{8} * place;
   }
+  std::optional<std::uint64_t> word(std::uint32_t place) const;  // Nothing: its check fails.
   Result<std::uint32_t> entry(std::uint32_t place) const;
   Status put_entry(std::uint32_t place, std::uint32_t segment);
   Status put_depth(std::uint32_t depth);
@@ -50,6 +58,7 @@ class Directory {
   const DashShape& shape_;
   std::uint64_t id_;
   std::atomic<std::uint32_t> depth_{0};  // As on the medium.
+  std::atomic<std::uint32_t> in_use_{1};
 };
 
 }  // namespace holdfast::index::dash_detail

@@ -93,6 +93,53 @@ TEST_F(DashDamage, APlaceThatNamesNoSegmentIsRefused) {
     EXPECT_NE(error.detail.find("place 3 of its directory"), std::string::npos) << error.detail;
 }
 
+// The split word says which segments are in use. Where it was lost, the directory led to others,
+// and a split of such a segment waited for itself.
+TEST_F(DashDamage, ALostSplitWordIsRefused) {
+  word(kSplitAt) = 0;
+  expect_refused(Errc::kCorrupt, "the word of a later split is lost");
+}
+
+TEST_F(DashDamage, ASplitWordThatIsOneSplitOldIsRefused) {
+  const auto keys_of = [&](std::uint32_t number) {
+    auto* const bucket = reinterpret_cast<Bucket*>(region_.data() + shape_.segment_at(number));
+    return SegmentKeys::of(SealedWord::value(bucket->lines[1].extra));
+  };
+  // Of the segments that were split from another one and neither was split since.
+  const auto last = SplitWord::of(SealedWord::value(word(kSplitAt)));
+  std::uint32_t tried = 0;
+  for (std::uint32_t to = last.to - 1; to > 0; --to) {
+    for (std::uint32_t from = 0; from < to; ++from) {
+      if (!keys_of(to).is_upper_half() || keys_of(from) != keys_of(to).lower_twin()) continue;
+      word(kSplitAt) =
+          seal_word<SealedWord>(SplitWord{from, to}.word(), split_context(id_of(region_)));
+      expect_refused(Errc::kCorrupt, "the word of a later split is lost");
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 0u);
+}
+
+// An index that is full has no segment behind the last one.
+TEST_F(DashDamage, AFullIndexIsOpened) {
+  {
+    auto dash = open().value();
+    while (dash->insert(++keys_, 0)) {
+    }
+  }
+  EXPECT_TRUE(open().has_value());
+}
+
+TEST_F(DashDamage, APlaceThatNamesASegmentBehindTheLastSplitIsRefused) {
+  const auto split = SplitWord::of(SealedWord::value(word(kSplitAt)));
+  word(kDirectoryAt + 8 * 3) =
+      seal_word<SealedWord>(split.to + 1, entry_context(id_of(region_), 3));
+  const auto errors = errors_of_finds();
+  ASSERT_FALSE(errors.empty());
+  for (const auto& error : errors)
+    EXPECT_NE(error.detail.find("place 3 of its directory"), std::string::npos) << error.detail;
+}
+
 TEST_F(DashDamage, ASegmentThatIsDeeperThanTheDirectoryIsRefused) {
   const auto split = SplitWord::of(SealedWord::value(word(kSplitAt)));
   const std::uint32_t number = split.from == 2 ? 3 : 2;
