@@ -473,9 +473,29 @@ def check_compilers(directory, cache):
     done = run(cache, 'wait', text)
     assert ', compiled' in done.stderr and done.stdout == wanted, done.stderr
     assert (cache.stat().st_mode & 0o777) == 0o700
+    check_old(directory / 'old', text)
     # The compiler of a run that was killed goes on to its end.
     own = {path for path in cache.glob('own-*') if int(path.name.split('-')[1]) not in KILLED}
     assert own <= left, own - left
+
+
+# What nobody has read for 30 days goes when a query begins; what was read stays, and so does what is not the cache's.
+def check_old(cache, text):
+    assert ', compiled' in run(cache, 'wait', text).stderr
+    library, = cache.glob('*.so')
+    other = cache / ('0' * 32 + '.so')
+    runtime = cache / ('runtime-' + '0' * 32)
+    runtime.mkdir()
+    mine = [cache / name for name in ('notes', 'abc.so', '0' * 32 + '.txt')]
+    for path in (other, runtime / 'header.hpp', *mine):
+        path.write_text('old')
+    now = time.time()
+    for days, there in (29, True), (31, False):
+        for path in (other, runtime, *mine):
+            os.utime(path, (now - days * 86400,) * 2)
+        os.utime(library, (now, now - 31 * 86400))
+        assert ', compiled' in run(cache, 'wait', text).stderr
+        assert other.exists() == runtime.exists() == there and library.exists() and all(path.exists() for path in mine), days
 
 
 def main():

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <string_view>
 
@@ -28,8 +29,9 @@ Error failed(const std::string& what, int code) {
 }
 
 // 128 bits: two hashes of one text.
+constexpr std::size_t kHashDigits = 32;
 std::string hash_text(const std::string& text) {
-  char digits[40];
+  char digits[kHashDigits + 1];
   std::snprintf(digits, sizeof digits, "%016llx%016llx",
                 static_cast<unsigned long long>(hash64(text)),
                 static_cast<unsigned long long>(hash64(text + "2")));
@@ -63,6 +65,26 @@ Status check_owner(const std::string& directory) {
                                          "in it would be loaded"};
 }
 
+// How long a file stays that nobody reads. Zero: it is none of ours.
+std::chrono::hours most_age(const std::string& name) {
+  constexpr std::chrono::hours kOfUse{30 * 24};
+  if (name.starts_with("own-")) return std::chrono::hours(1);
+  if (name.starts_with("runtime-") || name.starts_with("headers-")) return kOfUse;
+  const auto digits = name.find_first_not_of("0123456789abcdef");
+  if (digits != kHashDigits) return {};
+  return name.compare(digits, name.npos, ".cpp") == 0 || name.compare(digits, name.npos, ".so") == 0
+             ? kOfUse
+             : std::chrono::hours();
+}
+
+// Since it was written or read. File systems that note no reading (noatime) have a file of use made
+// anew now and then.
+std::chrono::seconds age_of(const std::string& path) {
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0) return {};
+  return std::chrono::seconds(std::time(nullptr) - std::max(found.st_atime, found.st_mtime));
+}
+
 std::string all_headers() {
   std::string text;
   for (const auto& header : kRuntimeHeaders)
@@ -89,17 +111,18 @@ Result<Cache> Cache::open(std::string directory) {
   Cache cache;
   cache.directory_ = absolute.string();
   cache.headers_ = cache.directory_ + "/runtime-" + hash_text(all_headers());
-  cache.remove_leftovers();
+  cache.remove_old();
   HF_RETURN_IF_ERROR(cache.write_headers());
   return cache;
 }
 
-void Cache::remove_leftovers() const {
+void Cache::remove_old() const {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(directory_, code)) {
-    if (!entry.path().filename().string().starts_with("own-")) continue;
-    const auto age = fs::file_time_type::clock::now() - entry.last_write_time(code);
-    if (!code && age > std::chrono::hours(1)) fs::remove_all(entry.path(), code);
+    const auto path = entry.path().string();
+    const auto most = most_age(entry.path().filename().string());
+    if (most.count() != 0 && age_of(path) > most && path != headers_)
+      fs::remove_all(entry.path(), code);
   }
 }
 

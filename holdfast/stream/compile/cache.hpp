@@ -8,8 +8,8 @@
 //
 // Libraries of the directory are loaded: it belongs to the user alone (mode 0700), or is refused.
 // A library is there in whole or not at all: it is synced under a name of its own, then renamed.
-// All of it may be removed at any time. What processes that were killed left there goes after an
-// hour.
+// All of it may be removed at any time. What nobody has read for 30 days goes when a query begins,
+// and what processes that were killed left there after an hour.
 //
 // Threads  Several processes may use one directory.
 // Errors   kIo, kNoSpace; kInvalidOption: somebody else may write into the directory.
@@ -57,7 +57,7 @@ class Cache {
 
  private:
   std::string own_name(const std::string& ending) const;
-  void remove_leftovers() const;
+  void remove_old() const;
   Status write_headers();
 
   std::string directory_, headers_;
