@@ -34,6 +34,7 @@ except ImportError as error:
     sys.exit(77)
 
 HOLDFAST = sys.argv[1]
+ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JARS = ROOT / 'build' / 'java' / 'avro' / 'lib'
 os.environ['HOLDFAST_PEER_PYTHON'] = sys.executable
@@ -518,8 +519,8 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_avro_'))
     try:
         for check in (check_there_and_back, check_what_is_missing, check_damage, check_columns_that_avro_has_not, check_store,
-                      check_files_of_others, check_schemas_that_do_not_fit, check_bombs, check_one_large_row, check_the_process, lambda path: check_random_damage(path, 20),
-                      lambda path: check_random_messages(path, 200), check_process_that_ends, check_kills_over_avro):
+                      check_files_of_others, check_schemas_that_do_not_fit, check_bombs, check_one_large_row, check_the_process, lambda path: check_random_damage(path, 8 * ROUNDS),
+                      lambda path: check_random_messages(path, 80 * ROUNDS), check_process_that_ends, check_kills_over_avro):
             check(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
