@@ -67,8 +67,15 @@ Status check_is_elsewhere(const std::string& spec, const std::string& directory)
 int print_backups(const KvTarget& target, const std::string& directory) {
   const auto backups = kv::list_backups(directory);
   if (!backups) return report_directory(directory, backups.error());
+  bool sound = true;
   for (const kv::BackupInfo& backup : *backups) {
-    if (target.json) {
+    sound = sound && backup.defect.empty();
+    if (target.json && !backup.defect.empty()) {
+      out("{}\n", Json{{"backup", backup.number}, {"defect", backup.defect}}.dump(
+                      -1, ' ', false, Json::error_handler_t::replace));
+    } else if (!backup.defect.empty()) {
+      out("{}\t{}: {}\n", backup.number, ink(stdout, Ink::kBad, "damage"), visible(backup.defect));
+    } else if (target.json) {
       out("{}\n", Json{{"backup", backup.number},
                        {"version", backup.version},
                        {"runs", backup.runs},
@@ -79,7 +86,7 @@ int print_backups(const KvTarget& target, const std::string& directory) {
       out("{}\t{}\t{}\n", backup.number, counted(backup.runs, "run"), bytes_text(backup.bytes));
     }
   }
-  return kExitDone;
+  return sound ? kExitDone : kExitFailed;
 }
 
 int verify(const KvTarget& target, const std::string& directory) {

@@ -19,8 +19,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 BackupInfo info_of(const Manifest& manifest) {
-  return {manifest.number, manifest.contents.version, manifest.contents.runs.size(),
-          manifest.bytes(), manifest.contents.medium_bytes};
+  return {manifest.number,  manifest.contents.version,      manifest.contents.runs.size(),
+          manifest.bytes(), manifest.contents.medium_bytes, {}};
 }
 
 // Of which runs a copy is there, and where.
@@ -177,8 +177,11 @@ Result<std::vector<BackupInfo>> list_backups(const std::string& path) {
   HF_ASSIGN_OR_RETURN(const BackupDirectory directory, BackupDirectory::open(path, false));
   std::vector<BackupInfo> backups;
   for (const std::uint32_t number : directory.numbers()) {
-    HF_ASSIGN_OR_RETURN(const Manifest manifest, directory.read(number));
-    backups.push_back(info_of(manifest));
+    BackupInfo& info = backups.emplace_back();
+    if (const auto manifest = directory.read(number))
+      info = info_of(*manifest);
+    else
+      info.number = number, info.defect = manifest.error().detail;
   }
   return backups;
 }

@@ -62,8 +62,10 @@ struct BackupInfo {
   Version version = 0;
   std::uint64_t runs = 0, bytes = 0;
   std::uint64_t medium_bytes = 0;  // That a restored store takes, at least.
+  std::string defect;              // Of its list: nothing but the number is known then.
 };
-Result<std::vector<BackupInfo>> list_backups(const std::string& directory);  // The oldest first.
+// The oldest first. An error means that the directory could not be read.
+Result<std::vector<BackupInfo>> list_backups(const std::string& directory);
 
 // `number`: of a backup; 0 is the newest. See restore() for `spec` and the options.
 Result<BackupInfo> restore_backup(const std::string& directory, std::string_view spec,

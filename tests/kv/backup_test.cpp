@@ -316,7 +316,9 @@ TEST_P(Backups, DamageIsNamedAndNothingIsRemoved) {
   flip(runs, 5000);
   flip(list, 100);
   EXPECT_EQ(verify_backup(directory()).value().defects.size(), 1u);
-  EXPECT_EQ(list_backups(directory()).code(), Errc::kCorrupt);
+  const auto listed = list_backups(directory()).value();
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_NE(listed[0].defect.find(list), std::string::npos) << listed[0].defect;
   const auto again = backup(store, directory());
   EXPECT_EQ(again.code(), Errc::kCorrupt);
   EXPECT_TRUE(mentions(again.error(), list));

@@ -159,6 +159,14 @@ class Backups(Command):
         self.assertEqual(json.loads(self.holdfast('kv', 'restore', backups, before, '--backup', '1', '--json'))['records'], 1)
         self.kv('put', 'eve', '1')
         self.assertIn(b'removed 1 backup', self.kv('backup', backups, '--keep', '2'))
+        # Beside a list that is damaged the others are shown.
+        with open(os.path.join(backups, 'backup-00000002'), 'r+b') as file:
+            file.seek(100)
+            file.write(b'damage')
+        lines = self.holdfast('kv', 'backup', '--list', backups, code=1).splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertIn(b'2\tdamage: ', lines[0])
+        self.assertIn(b'3 runs', lines[1])
 
     def test_what_is_wrong_is_said(self):
         backups, again = self.path('backups'), self.path('again')
