@@ -124,7 +124,11 @@ Status StarStore::refuse_if_not_appendable() const {
   if (present->catalogue().layout == Layout::kByRow)
     return Error{Errc::kUnsupported,
                  "star: rows cannot be appended to a star of rows, the baseline; load columns"};
-  if (unsure_)
+  return refuse_if_unsure();
+}
+
+Status StarStore::refuse_if_unsure() const {
+  if (HF_MUTANT("O18", unsure_, false))
     return Error{
         Errc::kIo,
         "star: an error of the medium left it open which version is durable; open it again"};
@@ -145,7 +149,7 @@ Status StarStore::append(std::span<const EncodedBlock> blocks) {
   }
   const auto entry = delta_bytes(next, infos, id_);
   HF_ASSIGN_OR_RETURN(const auto at, space.allocate(entry.size()));
-  if (space.full())
+  if (HF_MUTANT("O17", space.full(), false))
     return Error{Errc::kNoSpace, "star: the appended rows need a region of " +
                                      std::to_string(space.end()) + " bytes; it has " +
                                      std::to_string(region_->size_bytes()) +
@@ -193,7 +197,7 @@ Status StarStore::merge() {
   FactRows rows;
   for (auto number = kept; number < catalogue.blocks.size(); ++number) {
     for (Column column = 0; column < kColumns; ++column)
-      HF_RETURN_IF_ERROR(present->use(number, column));
+      HF_RETURN_IF_ERROR(HF_MUTANT("O14", present->use(number, column), Status{}));
     append_rows(*present, number, rows);
     const bool last = number + 1 == catalogue.blocks.size();
     std::size_t done = 0;
@@ -213,6 +217,7 @@ StarWriter::StarWriter(StarStore& store)
 StarWriter::~StarWriter() { store_.end_writing(); }
 
 Status StarWriter::append(const EncodedBlock& block) {
+  HF_RETURN_IF_ERROR(store_.refuse_if_unsure());
   HF_ASSIGN_OR_RETURN(const auto at, space_.allocate(block.info.bytes));
   blocks_.push_back(block.info);
   blocks_.back().offset = at;
@@ -226,6 +231,7 @@ Status StarWriter::finish(std::string source, std::vector<DimensionTable> dimens
 }
 
 Result<RowRun> StarWriter::put_run(std::span<const std::byte> bytes) {
+  HF_RETURN_IF_ERROR(store_.refuse_if_unsure());
   RowRun run;
   HF_ASSIGN_OR_RETURN(run.offset, space_.allocate(bytes.size()));
   run.rows = static_cast<std::uint32_t>(bytes.size() / kRowBytes);
@@ -256,6 +262,7 @@ Status StarWriter::finish_rows(std::string source) {
 }
 
 Status StarWriter::switch_to(Catalogue catalogue) {
+  HF_RETURN_IF_ERROR(store_.refuse_if_unsure());
   Region& region = store_.region();
   const auto bytes = to_bytes(catalogue, store_.id());
   HF_ASSIGN_OR_RETURN(const auto at, space_.allocate(bytes.size()));

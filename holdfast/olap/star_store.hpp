@@ -76,8 +76,10 @@ class StarStore {
     return used();
   }
   void end_writing() HF_NO_THREAD_SAFETY_ANALYSIS { writing_.unlock(); }
-  // whether the medium may have another version than the present one;
+  // whether the medium may have another version than the present one: what seems to be free may
+  // then be that version's, so nothing is written. Errors: kIo;
   void set_unsure(bool unsure) { unsure_ = unsure; }
+  Status refuse_if_unsure() const;
   // and the version that the root word leads to from now on.
   void adopt(Catalogue catalogue);
 

@@ -1,5 +1,7 @@
 // Rows that are appended: seen, kept, merged, damaged; beside versions that somebody holds.
+#include <cstring>
 
+#include <holdfast/base/checksum.hpp>
 #include <holdfast/olap/delta.hpp>
 
 #include "growing_star.hpp"
@@ -201,6 +203,95 @@ TEST(StarAppend, EveryDamagedByteOfEntriesWordAndBlocksIsFound) {
     flip(block.offset + block.columns[kRevenue].offset);
   }
   EXPECT_TRUE(StarStore::open(region).value()->verify().empty());
+}
+
+// The entries of a star, with what a test writes into one of them under a good checksum.
+class ForgedEntries : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto store = StarStore::create(region_).value();
+    Growing growing(0.004, 300);
+    growing.load(*store);
+    for (int i = 0; i < 3; ++i)
+      growing.append(*store, 100).value();
+    id_ = store->id();
+    catalogue_ = store->catalogue();
+    ASSERT_EQ(catalogue_.deltas.size(), 3u);
+  }
+  void reseal(std::size_t number) {
+    std::byte* bytes = region_.data() + catalogue_.deltas[number].offset_bytes;
+    DeltaHeader header;
+    std::memcpy(&header, bytes, sizeof header);
+    header.checksum = checksum64({bytes + sizeof header, header.body_bytes},
+                                 mix64(mix64(id_ + header.previous) + header.number));
+    std::memcpy(bytes, &header, sizeof header);
+  }
+  void expect_refused(const std::string& what) {
+    const auto opened = StarStore::open(region_);
+    ASSERT_EQ(opened.code(), Errc::kCorrupt);
+    EXPECT_NE(opened.error().detail.find(what), std::string::npos) << opened.error().detail;
+  }
+
+  Region region_ = Region::open("dram", small_units()).value();
+  Catalogue catalogue_;
+  std::uint64_t id_ = 0;
+};
+
+TEST_F(ForgedEntries, AnEntryThatIsLeftOutIsNoticed) {
+  const auto first = catalogue_.deltas[0].offset_bytes / kCacheLineBytes;
+  std::memcpy(region_.data() + catalogue_.deltas[2].offset_bytes + offsetof(DeltaHeader, previous),
+              &first, sizeof first);
+  reseal(2);
+  expect_refused("they do not follow each other");
+}
+
+TEST_F(ForgedEntries, AnEntryThatLeadsToItselfIsRefused) {
+  const auto own = catalogue_.deltas[2].offset_bytes / kCacheLineBytes;
+  std::memcpy(region_.data() + catalogue_.deltas[2].offset_bytes + offsetof(DeltaHeader, previous),
+              &own, sizeof own);
+  reseal(2);
+  expect_refused("they do not follow each other");
+}
+
+TEST_F(ForgedEntries, ABlockThatEndsBehindTheRegionIsRefused) {
+  const auto& block = catalogue_.blocks.back();
+  auto offset = block.offset;
+  std::byte* const body =
+      region_.data() + catalogue_.deltas[2].offset_bytes + sizeof(DeltaHeader) + 4;
+  ASSERT_EQ(std::memcmp(body, &offset, sizeof offset), 0);
+  offset = region_.size_bytes() - kCacheLineBytes;
+  std::memcpy(body, &offset, sizeof offset);
+  reseal(2);
+  expect_refused("a block leads outside of the region");
+}
+
+TEST(StarAppend, AKeyThatLeadsToNoRowIsFoundThoughChecksumsFit) {
+  auto star = empty_star();
+  TextTables().load(*star.store).value();
+  constexpr auto column_of_customers = column(Dimension::kCustomer, Digit::kOrdinal);
+  FactRows rows;
+  for (Column column = 0; column < kColumns; ++column)
+    rows.columns[column].push_back(column == column_of_customers ? 7 : 0);
+  star.store->append(std::vector{encode_block(rows, 0, 1)}).value();
+  const auto found = star.store->verify();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("a key leads to no row of customer, though its checksums fit"),
+            std::string::npos)
+      << found[0];
+}
+
+TEST(StarAppend, AMergeDoesNotSealDamageOfASmallBlockThatItRewrites) {
+  Region region = Region::open("dram", small_units()).value();
+  auto store = StarStore::create(region).value();
+  Growing growing(0.004, 300);
+  growing.load(*store);
+  growing.append(*store, 100).value();
+  const auto block = store->catalogue().blocks[0];
+  store.reset();
+  region.data()[block.offset + block.columns[kSupplyCost].offset] ^= std::byte{1};
+  store = StarStore::open(region).value();
+  EXPECT_EQ(store->merge().code(), Errc::kCorrupt);
+  EXPECT_EQ(store->catalogue().deltas.size(), 1u);
 }
 
 }  // namespace

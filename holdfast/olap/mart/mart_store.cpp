@@ -105,7 +105,17 @@ MartStore::Writer::Writer(MartStore& store)
 
 MartStore::Writer::~Writer() { store_.writing_.unlock(); }
 
+// What seems to be free may be the version's that the root word leads to.
+Status MartStore::Writer::refuse_if_unsure() const {
+  if (HF_MUTANT("O40", store_.unsure_, false))
+    return Error{
+        Errc::kIo,
+        "star: an error of the medium left it open which version is durable; open it again"};
+  return {};
+}
+
 Result<std::uint64_t> MartStore::Writer::put_bytes(std::span<const std::byte> bytes) {
+  HF_RETURN_IF_ERROR(refuse_if_unsure());
   HF_ASSIGN_OR_RETURN(const auto at, space_.allocate(bytes.size()));
   if (!space_.full()) HF_RETURN_IF_ERROR(DurableWriter(store_.region()).put(at, bytes));
   return at;
@@ -136,10 +146,7 @@ Result<DictionaryPiece> MartStore::Writer::put(std::span<const std::string_view>
 Status MartStore::Writer::finish(Catalogue next) {
   Region& region = store_.region();
   if (region.read_only()) return Error{Errc::kReadOnly, "star: the region is read-only"};
-  if (store_.unsure_)
-    return Error{
-        Errc::kIo,
-        "star: an error of the medium left it open which version is durable; open it again"};
+  HF_RETURN_IF_ERROR(refuse_if_unsure());
   const auto bytes = to_bytes(next, store_.id_);
   HF_ASSIGN_OR_RETURN(const auto at, space_.allocate(bytes.size()));
   next.place = {at, bytes.size()};
@@ -171,7 +178,7 @@ std::size_t first_to_merge(std::span<const BlockInfo> blocks) {
   std::size_t first = 0;
   while (first < blocks.size() && blocks[first].rows == kBlockRows)
     ++first;
-  return first + 1 < blocks.size() ? first : blocks.size();
+  return first + HF_MUTANT("O38", 1, 0) < blocks.size() ? first : blocks.size();
 }
 
 Status merge_table(const MartVersion& present, std::uint32_t number, MartWriter& writer,
@@ -184,7 +191,7 @@ Status merge_table(const MartVersion& present, std::uint32_t number, MartWriter&
   std::vector<Words> rows(table.columns.size());
   for (std::size_t i = 0; i < old.size(); ++i) {
     for (std::uint32_t column = 0; column < rows.size(); ++column) {
-      HF_RETURN_IF_ERROR(present.use(number, first + i, column));
+      HF_RETURN_IF_ERROR(HF_MUTANT("O39", present.use(number, first + i, column), Status{}));
       decode(present.block(number, first + i), old[i].columns[column], 0, old[i].rows,
              rows[column]);
     }

@@ -80,6 +80,7 @@ class MartStore::Writer {
   Status finish(Catalogue next) HF_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
+  Status refuse_if_unsure() const;
   Result<std::uint64_t> put_bytes(std::span<const std::byte> bytes);
 
   MartStore& store_;
