@@ -115,7 +115,8 @@ Status add_group(Attribute attribute, const Passing& passing, BoundQuery& bound)
     if (upper && before != nullptr && before->outer == leaf->outer) continue;
     const auto& label = leaf->values[attribute.number];
     if (before == nullptr || before->outer != leaf->outer) {
-      const bool as_before = upper && before != nullptr && group.labels.back() == label;
+      const bool as_before =
+          HF_MUTANT("O51", upper, false) && before != nullptr && group.labels.back() == label;
       if (!as_before) {
         first = static_cast<std::uint32_t>(group.labels.size());
         group.labels.resize(group.labels.size() + width);

@@ -43,7 +43,8 @@ Result<Entry> read_entry(std::span<const std::byte> region, std::uint64_t at, st
     block = read_block(in);
     HF_RETURN_IF_ERROR(block.check());
     if (block.offset % kCacheLineBytes != 0 || block.offset < kDataAt ||
-        block.offset > region.size() || block.bytes > region.size() - block.offset)
+        block.offset > region.size() ||
+        HF_MUTANT("O16", block.bytes > region.size() - block.offset, false))
       return damaged_rows(at, "a block leads outside of the region");
   }
   if (!in.done()) return damaged_rows(at, "the entry is shorter or longer than it says");
@@ -83,8 +84,10 @@ Status read_deltas(std::span<const std::byte> region, std::uint64_t last, std::u
   for (auto at = last; at != 0; at = entries.back().previous) {
     HF_ASSIGN_OR_RETURN(auto entry, read_entry(region, at * kCacheLineBytes, id));
     // Numbers fall by one, and end at 1: so the walk ends.
-    const bool follows =
-        entries.empty() ? entry.number > 0 : entry.number + 1 == entries.back().number;
+    const bool follows = entries.empty()
+                             ? entry.number > 0
+                             : HF_MUTANT("O15", entry.number + 1 == entries.back().number,
+                                         entry.number < entries.back().number);
     if (!follows || (entry.number == 1) != (entry.previous == 0))
       return damaged_rows(at * kCacheLineBytes, "they do not follow each other");
     entries.push_back(std::move(entry));

@@ -30,7 +30,7 @@ Result<std::uint64_t> FreeSpace::allocate(std::uint64_t bytes) {
     end_ = std::max(end_, end);
     full_ |= extent.size_bytes < bytes;
     extent.offset_bytes = end;
-    extent.size_bytes -= std::min(bytes, extent.size_bytes);
+    extent.size_bytes -= HF_MUTANT("O53", std::min(bytes, extent.size_bytes), 0);
     if (full_ || end <= region_.size_bytes()) return at;
     const auto unit = region_.unit_bytes();
     const Status grown = region_.grow((end + unit - 1) / unit * unit);

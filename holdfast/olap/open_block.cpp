@@ -42,7 +42,7 @@ Result<bool> OpenBlock::open(std::size_t number) {
     HF_RETURN_IF_ERROR(use_late(digit.column));
     const auto& of = info_->columns[digit.column];
     if (of.constant())
-      first_group_ += digit.add[of.min];
+      first_group_ += HF_MUTANT("O52", digit.add[of.min], 0);
     else
       digits_.push_back({bytes(digit.column), digit.add.data()});
   }

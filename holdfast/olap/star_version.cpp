@@ -36,7 +36,7 @@ std::string check_values(const Catalogue& catalogue, const std::byte* bytes,
     const auto *outer = digit(Digit::kOuter), *inner = digit(Digit::kInner),
                *ordinal = digit(Digit::kOrdinal);
     for (std::uint32_t row = 0; row < info.rows; ++row) {
-      if (ordinal[row] >= rows[outer[row] * 256 + inner[row]])
+      if (HF_MUTANT("O19", ordinal[row] >= rows[outer[row] * 256 + inner[row]], false))
         return "a key leads to no row of " + std::string(shape(table.dimension()).table);
     }
   }

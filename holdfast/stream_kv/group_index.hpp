@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/stream/compile/runtime/large_pages.hpp>
 
@@ -28,7 +29,7 @@ class GroupIndex {
     }
     if (has(number)) {
       if (links_[number].hash == hash) return;
-      erase(number);
+      HF_MUTANT("KS18", erase(number), void());
     }
     if (count_ == heads_.size() && count_ < kMost) spread(2 * count_);
     links_[number].hash = hash;
@@ -40,7 +41,7 @@ class GroupIndex {
     if (number >= links_.size() || !has(number)) return;
     Link& link = links_[number];
     (link.previous == kNone ? heads_[home(link.hash)] : links_[link.previous].next) = link.next;
-    if (link.next != kNone) links_[link.next].previous = link.previous;
+    if (HF_MUTANT("KS17", link.next != kNone, false)) links_[link.next].previous = link.previous;
     link = {};
     --count_;
   }
@@ -86,13 +87,13 @@ class GroupIndex {
     auto& head = heads_[home(links_[number].hash)];
     links_[number].next = head;
     links_[number].previous = kNone;
-    if (head != kNone) links_[head].previous = number;
+    if (HF_MUTANT("KS20", head != kNone, false)) links_[head].previous = number;
     head = number;
   }
   void spread(std::size_t chains) {
     heads_.assign(chains, kNone);
     for (std::uint32_t number = 0; number < links_.size(); ++number) {
-      if (has(number)) enter(number);
+      if (HF_MUTANT("KS19", has(number), true)) enter(number);
     }
   }
 

@@ -100,13 +100,13 @@ void AggregateState::merge(const AggregateState& other, std::span<const std::uin
     Vector values;
     other.distinct_->list(groups, values);
     for (auto& group : groups)
-      group = to[group];
+      group = HF_MUTANT("O35", to[group], group);
     return add(groups, &values);
   }
   for (std::size_t i = 0; i < to.size(); ++i) {
     const auto group = to[i];
     if (other.counts_[i] == 0) continue;
-    const bool first = counts_[group] == 0;
+    const bool first = HF_MUTANT("O36", counts_[group] == 0, false);
     switch (kind_) {
       case Kind::kExtreme:
         if (first || better(other.extremes_[i], extremes_[group]))
@@ -123,7 +123,7 @@ void AggregateState::merge(const AggregateState& other, std::span<const std::uin
         break;
       case Kind::kReal:
         add_real(group, other.reals_[i]);
-        lost_[group] += other.lost_[i];
+        lost_[group] += HF_MUTANT("O37", other.lost_[i], 0);
         break;
       case Kind::kCount: break;
     }

@@ -290,7 +290,7 @@ Status read_dimension(Load::State& state, std::uint32_t number, TableReader& fro
   }
   const auto& keys = rows[table.key].values;
   state.keys[number].insert(state.keys[number].end(), keys.begin(), keys.end());
-  state.rows_by_key[number].reset();
+  HF_MUTANT("O48", state.rows_by_key[number].reset(), void());
   state.report.rows[number] += rows[0].size();
   return {};
 }

@@ -61,7 +61,7 @@ Status MartVersion::check(std::uint32_t table, std::size_t number, std::uint32_t
   const char* what = nullptr;
   if (HF_MUTANT("O21", checksum64({codes, of.bytes(info.rows)}, info.rows) != of.checksum, false))
     what = "the checksum does not fit";
-  else if (!keeps_bounds(codes, of, info.rows))
+  else if (HF_MUTANT("O41", !keeps_bounds(codes, of, info.rows), false))
     what = "a value is outside of its bounds, though the checksum fits";
   if (what == nullptr) return {};
   const auto& names = catalogue_.schema.tables[table];
@@ -91,7 +91,7 @@ Result<Dictionary> MartVersion::read_dictionary(std::uint32_t table, std::uint32
     for (std::uint32_t i = 0; i < piece.texts; ++i) {
       std::uint32_t length;
       std::memcpy(&length, bytes + std::size_t{i} * sizeof length, sizeof length);
-      if (length > piece.place.size_bytes - at)
+      if (HF_MUTANT("O42", length > piece.place.size_bytes - at, false))
         return damaged(piece.place, "a text is longer than its place");
       texts.emplace_back(reinterpret_cast<const char*>(bytes + at), length);
       at += length;

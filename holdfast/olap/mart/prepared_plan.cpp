@@ -34,7 +34,7 @@ Status add_filters(const StarPlan& plan, PreparedPlan& prepared) {
       auto& passes = filter_of(prepared, *program.slot()).passes;
       const auto& values = program.looked_up();
       for (std::size_t i = 0; i < passes.size(); ++i)
-        passes[i] &= !values.is_null(i) && values.numbers[i] != 0;
+        passes[i] &= HF_MUTANT("O46", !values.is_null(i), true) && values.numbers[i] != 0;
     }
   }
   for (auto& filter : prepared.slots) {

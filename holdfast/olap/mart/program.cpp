@@ -122,7 +122,7 @@ Status Program::run_junction(const Input& input, std::span<const std::uint32_t> 
         out.set_null(place);
       } else if ((values.numbers[i] != 0) == decisive) {
         out.numbers[place] = decisive ? 1 : 0;
-        if (!out.null.empty()) out.null[place] = 0;
+        if (HF_MUTANT("O47", !out.null.empty(), false)) out.null[place] = 0;
         continue;
       }
       open[kept] = open[i];

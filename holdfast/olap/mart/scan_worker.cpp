@@ -115,7 +115,7 @@ Status ScanWorker::add_block(std::size_t number, std::uint64_t most) {
     if (those.empty()) continue;
     if (!plan_.grouped) {
       HF_RETURN_IF_ERROR(collect(input, number, those));
-      if (rows_.size() - before >= most) return {};
+      if (rows_.size() - before >= HF_MUTANT("O43", most, 1)) return {};
       continue;
     }
     HF_RETURN_IF_ERROR(number_groups(input, those));
@@ -239,14 +239,15 @@ void ScanWorker::merge(ScanWorker& other) {
       for (std::size_t k = 0; k < prepared_.keys.size(); at += prepared_.keys[k++].words()) {
         const bool made =
             !prepared_.keys[k].slot && form_of(prepared_.keys[k].type) == Form::kTexts;
-        if (made && key[at] != 0) key[at] = texts_[k].add(other.texts_[k].text(key[at]));
+        if (HF_MUTANT("O34", made, false) && key[at] != 0)
+          key[at] = texts_[k].add(other.texts_[k].text(key[at]));
       }
       to[group] = table_.find_or_add(key.data());
     }
     grow();
   }
   for (std::size_t group = 0; group < to.size(); ++group)
-    members_[to[group]] += other.members_[group];
+    members_[HF_MUTANT("O33", to[group], group)] += other.members_[group];
   for (std::size_t i = 0; i < states_.size(); ++i)
     states_[i].merge(other.states_[i], to);
 }

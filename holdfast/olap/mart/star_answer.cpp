@@ -14,7 +14,7 @@ namespace {
 bool before(const std::vector<StarPlan::Key>& order, const sql::Row& a, const sql::Row& b) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto& key = order[i];
-    if (a[i].null != b[i].null) return a[i].null == key.nulls_first;
+    if (a[i].null != b[i].null) return a[i].null == HF_MUTANT("O49", key.nulls_first, true);
     if (a[i].null) continue;
     const int result = sql::compare(a[i], b[i], key.value->type);
     if (result != 0) return HF_MUTANT("O29", key.descending, false) ? result > 0 : result < 0;
@@ -60,7 +60,7 @@ Status drop_by_having(const StarPlan& plan, std::vector<sql::Row>& groups) {
   HF_ASSIGN_OR_RETURN(const auto truth, over_groups(plan, *plan.having, groups));
   std::size_t kept = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (truth.is_null(i) || truth.numbers[i] == 0) continue;
+    if (HF_MUTANT("O50", truth.is_null(i), false) || truth.numbers[i] == 0) continue;
     if (kept != i) groups[kept] = std::move(groups[i]);
     ++kept;
   }

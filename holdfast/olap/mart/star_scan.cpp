@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/mart/scan_worker.hpp>
 #include <holdfast/olap/morsels.hpp>
 
@@ -16,7 +17,7 @@ namespace {
 std::uint64_t wanted(const StarPlan& plan) {
   if (plan.grouped || !plan.order.empty() || plan.limit > StarPlan::kAll - plan.offset)
     return StarPlan::kAll;
-  return plan.limit + plan.offset;
+  return plan.limit + HF_MUTANT("O44", plan.offset, 0);
 }
 
 }  // namespace
