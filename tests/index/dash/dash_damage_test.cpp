@@ -1,4 +1,5 @@
 // What a Dash index says about media that are foreign or damaged: a named error, never a crash.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,22 @@ TEST_F(DashDamage, ASplitWordThatIsOneSplitOldIsRefused) {
     }
   }
   EXPECT_GT(tried, 0u);
+}
+
+// The page of the depth, the split word and the places is that of two splits before: they agree with
+// one another, and no place leads to the segments that were made since.
+TEST_F(DashDamage, APageWithTheSplitWordAndPlacesOfTwoSplitsBeforeIsRefused) {
+  std::byte* const page = region_.data() + kDepthAt;
+  const std::vector<std::byte> before(page, page + shape_.segments_at() - kDepthAt);
+  {
+    auto dash = open().value();
+    while (dash->segments() < 14) {
+      ++keys_;
+      dash->insert(keys_, keys_).value();
+    }
+  }
+  std::copy(before.begin(), before.end(), page);
+  expect_refused(Errc::kCorrupt, "the word of a later split is lost");
 }
 
 // An index that is full has no segment behind the last one.

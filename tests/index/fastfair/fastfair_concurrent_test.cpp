@@ -111,6 +111,31 @@ TEST(FastFairConcurrent, ReadersAndScansFindWhatIsThereAllTheTime) {
   EXPECT_EQ(contents_of(*tree).size(), kOld);
 }
 
+// One leaf that is shifted as a whole, to the right and to the left, beside one reader: so they meet
+// wherever two CPUs are free. What a shift carries past the reader counts, too.
+TEST(FastFairConcurrent, AReaderOfALeafThatIsShiftedToAndFroMissesNothing) {
+  auto region = region_of(1 * MiB);
+  const auto tree = FastFair::create(region, blocks::whole(region), slots_of(28)).value();
+  constexpr std::uint64_t kKeys = 26;
+  for (std::uint64_t key = 1; key <= kKeys; ++key)
+    tree->insert(key, key).value();
+  std::atomic<bool> done{false};
+  std::uint64_t missed = 0;
+  std::thread reader([&] {
+    do {
+      for (std::uint64_t key = 1; key <= kKeys; ++key)
+        missed += tree->find(key).value_or(0) != key;
+    } while (!done.load());
+  });
+  for (unsigned round = 0; round < 20'000; ++round) {
+    tree->insert(0, 0).value();
+    tree->erase(0).value();
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(missed, 0u);
+}
+
 // Small nodes, so that all levels are split while others go down.
 TEST(FastFairConcurrent, WhatWasInsertedIsFoundFromThenOn) {
   auto region = region_of(8 * MiB);
