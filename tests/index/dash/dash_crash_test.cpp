@@ -248,6 +248,63 @@ TEST(DashCrash, WritersSideBySideLoseNothing) {
   EXPECT_GT(report.schedules, 8u);
 }
 
+// An interleaved insert asks for the lines of a segment, and latches it one step later. In between
+// another one of its group stores its record, and there another thread splits the first segment: the
+// record belongs elsewhere then. Members step together; one that must go alone makes them differ.
+TEST(DashCrash, AnInterleavedInsertIntoASegmentThatIsSplitMeanwhileIsNotLost) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 0, 5));
+  add_inserts(run.before, hashes, 24, 0, 0);
+  add_inserts(run.before, hashes, 1, 0, 1);  // Splits: segments of even and of odd patterns.
+  add_inserts(run.before, hashes, 1, 0, 2);  // Splits: of patterns 0 and 2.
+  for (unsigned i = 0; i < 2; ++i)
+    run.before.push_back({2'000 + i, kErase, run.before[i].key});
+  const std::vector<IndexOperation> many = {{1, kInsert, hashes.next(0, 2)},
+                                            {2, kInsert, hashes.next(0, 1)},
+                                            {3, kInsert, hashes.next(0, 4)}};
+  const std::vector<IndexOperation> splitting = {{4, kInsert, hashes.next(1, 4)},
+                                                 {5, kInsert, hashes.next(1, 4)},
+                                                 {6, kInsert, hashes.next(1, 4)}};
+  run.operations = many;
+  run.operations.insert(run.operations.end(), splitting.begin(), splitting.end());
+  auto protocol = run.protocol();
+  protocol.then = nullptr;
+  protocol.workload = [&](Region& region, crash::Workload& workload) {
+    const auto dash = Dash::open(region, blocks::whole(region)).value();
+    const auto id = id_of(region);
+    // The first access to a segment repairs it. The one of pattern 2 is not, so its insert goes alone.
+    for (const auto number : {23u, 24u})
+      dash->find(key_of_hash(run.before[number].key, id)).value();
+    workload.threads({[&] {
+                        std::vector<DashRecord> records;
+                        for (const auto& operation : many) {
+                          records.push_back({key_of_hash(operation.key, id), operation.id});
+                          workload.begin(operation.id, 0);
+                        }
+                        std::array<Errc, 3> outcomes;
+                        blocks::Interleaving how;
+                        how.group = 2;
+                        dash->insert_many(records, outcomes, how).value();
+                        for (const auto& operation : many)
+                          workload.acknowledge(operation.id);
+                      },
+                      [&] {
+                        for (const auto& operation : splitting) {
+                          workload.begin(operation.id, 1);
+                          do_operation(*dash, region, operation);
+                          workload.acknowledge(operation.id);
+                        }
+                      }});
+    ASSERT_EQ(dash->segments(), 4u);
+  };
+  auto options = index_medium(crash::kLine, 32 * KiB);
+  options.schedules = {0, 1, 100};
+  options.states_per_point = 20;
+  const auto report = crash::check(protocol, options);
+  EXPECT_TRUE(report.ok()) << report;
+  EXPECT_GT(report.schedules, 20u);
+}
+
 TEST(DashCrash, WhatAReaderSeesBesideAWriterIsDurable) {
   for (const auto kind : {kInsert, kUpdate}) {
     Hashes hashes(2);
