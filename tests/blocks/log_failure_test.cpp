@@ -4,7 +4,11 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
+
+#include <holdfast/memory/system.hpp>
 
 #include "../memory/scratch.hpp"
 #include "log_support.hpp"
@@ -89,6 +93,46 @@ TEST_F(FailingLog, ARefusedRecordDoesNotComeBackInAnotherLanesSegment) {
     ASSERT_TRUE(log.truncate({log.stable().value + 1}));
     const auto record = pattern(4, 2'000);
     expected.emplace_back(log.append(bytes(record)).value().value, record);
+    EXPECT_EQ(entries(log).value(), expected);
+  }
+  EXPECT_EQ(entries(Log::open(region, whole(region)).value()).value(), expected);
+}
+
+std::atomic<int> log_writes_left{0};
+
+int fail_log_writes(memory_detail::Call call, int) {
+  return call == memory_detail::Call::kWrite && --log_writes_left < 0 ? EIO : 0;
+}
+
+// What failed may lie at its tail. It is cleared there by the lane's next append, whoever makes it.
+TEST_F(FailingLog, ALaneThatFailedKeepsItsLastSegmentUntilItsNextAppend) {
+  auto region = file(2);
+  Entries expected;
+  {
+    auto log = Log::create(region, whole(region), options(2)).value();
+    {
+      auto gone = log.appender().value();
+      ASSERT_TRUE(gone.append(bytes(pattern(1, 2'000))));
+      const auto cut = pattern(2, 1'500);
+      const std::vector<Record> group{bytes("REFUSED!"), bytes(cut)};
+      writable_below(0, 2'112 + 64 + 8);  // The first of the two fits.
+      log_writes_left = 1;                // Nothing clears it.
+      memory_detail::set_fault_hook(&fail_log_writes);
+      EXPECT_EQ(gone.append_many(group).code(), Errc::kIo);
+      memory_detail::set_fault_hook(nullptr);
+      writable();
+      EXPECT_LT(log_writes_left, 0);
+    }
+    ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+    const auto append = [&](auto& by, unsigned number) {
+      const auto lsn = by.append(bytes(pattern(number, 2'000)));
+      if (lsn) expected.emplace_back(lsn->value, pattern(number, 2'000));
+      return lsn.code();
+    };
+    EXPECT_EQ(append(log, 3), Errc::kOk);
+    EXPECT_EQ(append(log, 4), Errc::kNoSpace);
+    auto next = log.appender().value();  // Of the lane that failed, which has a segment.
+    EXPECT_EQ(append(next, 5), Errc::kOk);
     EXPECT_EQ(entries(log).value(), expected);
   }
   EXPECT_EQ(entries(Log::open(region, whole(region)).value()).value(), expected);

@@ -207,6 +207,65 @@ TEST_P(AnyLog, AFullLastSegmentIsNotTakenUnderAReader) {
   EXPECT_TRUE(log.append(bytes(pattern(0, 100))));
 }
 
+// Lanes that had no segment yet when the reader looked: it holds none of theirs, and has a place.
+TEST_P(AnyLog, ALastSegmentThatWasTakenBehindAReadersLookIsKeptForIt) {
+  auto region = dram(4 * KiB + 2 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 2)).value();
+  auto reader = log.read();
+  std::vector<std::string> expected{"other"};
+  auto other = log.appender().value();
+  ASSERT_TRUE(other.append(bytes("other")));
+  while (log.append(bytes(pattern(expected.size(), 100))))
+    expected.push_back(pattern(expected.size(), 100));
+  ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+  EXPECT_EQ(log.append(bytes(pattern(0, 100))).code(), Errc::kNoSpace);
+  EXPECT_FALSE(reader.next().value()) << "there was nothing when it was made";
+  for (const auto& record : expected) {
+    ASSERT_TRUE(reader.next().value());
+    EXPECT_EQ(text(reader.record()), record);
+  }
+  {
+    const auto gone = std::move(reader);
+  }
+  EXPECT_TRUE(log.append(bytes(pattern(0, 100))));
+}
+
+// All records of the last segment lie before the place of a reader, which has looked at it and has
+// to pass them.
+TEST_P(AnyLog, ALastSegmentThatAReaderHasSeenIsNotTakenUnderIt) {
+  auto region = dram(4 * KiB + 2 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 2)).value();
+  auto other = log.appender().value();
+  ASSERT_TRUE(other.append(bytes("other")));
+  while (log.append(bytes(pattern(1, 100)))) {
+  }
+  ASSERT_TRUE(log.truncate({log.stable().value + 1}));
+  auto reader = log.read();
+  EXPECT_EQ(log.append(bytes(pattern(2, 100))).code(), Errc::kNoSpace);
+  EXPECT_FALSE(reader.next().value());
+  {
+    const auto gone = std::move(reader);
+  }
+  EXPECT_TRUE(log.append(bytes(pattern(2, 100))));
+}
+
+TEST_P(AnyLog, ALastSegmentWithTheRecordAtTheHeadIsKept) {
+  auto region = dram(4 * KiB + 2 * 8 * KiB, GetParam().streams);
+  auto log = Log::create(region, whole(region), GetParam().options(8 * KiB, 2)).value();
+  auto other = log.appender().value();
+  ASSERT_TRUE(other.append(bytes("other")));
+  std::uint64_t last = 0;
+  std::size_t count = 0;
+  while (const auto lsn = log.append(bytes(pattern(count, 100))))
+    last = lsn->value, ++count;
+  ASSERT_TRUE(log.truncate({last}));
+  EXPECT_EQ(log.append(bytes(pattern(count, 100))).code(), Errc::kNoSpace);
+  EXPECT_EQ(records(log), std::vector{pattern(count - 1, 100)});
+  ASSERT_TRUE(log.truncate({last + 1}));
+  EXPECT_TRUE(log.append(bytes(pattern(count, 100))));
+  EXPECT_EQ(records(log), std::vector{pattern(count, 100)});
+}
+
 TEST_P(AnyLog, IsAsADequeOverManyLapsAndReopenings) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     Random random(seed);

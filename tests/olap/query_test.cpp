@@ -134,6 +134,28 @@ TEST_P(BothLayouts, AWeekThatSpansTwoMonthsIsExact) {
   EXPECT_EQ(csv_of(*star.store, week), "revenue\n" + std::to_string(19940131 + 19940201) + "\n");
 }
 
+// All facts are of one day: a block has no bytes of it, and its group is not the first.
+TEST_P(BothLayouts, ABlockWithOneDayAddsToTheGroupOfItsYear) {
+  TextTables tables;
+  tables.date += "19930102|x|x|January|1993|199301|Jan1993|1|2|2|1|1|Winter|0|0|0|0|\n";
+  tables.lineorder = TextTables::fact("1", "1", "1", "19940206", "30", "100", "6", "94", "60");
+  const auto star = load(tables);
+  StarQuery years = query("q1.3");
+  years.conditions.clear();
+  years.ranges.clear();
+  years.groups = {attribute::kYear};
+  EXPECT_EQ(csv_of(*star.store, years), "d_year,revenue\n1994,600\n");
+}
+
+TEST(SsbQueries, MonthsOfAYearAreOneGroup) {
+  const auto star = loaded_star(0.01);
+  StarQuery years = query("q1.1");
+  years.conditions.clear();
+  years.ranges.clear();
+  years.groups = {attribute::kYear};
+  EXPECT_EQ(bind(years, star.store->catalogue()).value().group_count, 7u);
+}
+
 TEST_P(BothLayouts, OneBrandInTwoCategoriesIsOneGroup) {
   TextTables tables;
   tables.part +=

@@ -197,10 +197,14 @@ void Space::leave_last_segment(Lane& lane) {
 // Of `own`, whose thread this is, and of lanes that no thread has: the segments that reclaim()
 // leaves to them, where nothing in these is needed either.
 void Space::reclaim_last_segments(const Lane& own) {
-  const auto keep = pins_.empty() ? head() : std::min(head(), *pins_.begin());
+  const auto keep =
+      HF_MUTANT("L33", pins_.empty() ? head() : std::min(head(), *pins_.begin()), head());
   for (const auto& lane : lanes_) {
-    if ((lane.get() != &own && lane->taken) || lane->failed) continue;
-    if (lane->uses.size() == 1 && lane->last_lsn < keep && holds_[lane->uses.back().index] == 0)
+    if ((lane.get() != &own && HF_MUTANT("L34", lane->taken, false)) ||
+        HF_MUTANT("L35", lane->failed, false))
+      continue;
+    if (lane->uses.size() == 1 && lane->last_lsn < keep + HF_MUTANT("L36", 0, 1) &&
+        (holds_[lane->uses.back().index] == 0 || HF_MUTANT("L37", false, true)))
       leave_last_segment(*lane);
   }
 }

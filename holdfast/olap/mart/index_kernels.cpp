@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <holdfast/base/mutant.hpp>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -86,9 +85,7 @@ HF_AVX512 std::uint32_t select_avx512(const IndexView& view, const std::uint8_t*
     const auto codes = load_codes(view, first + done);
     auto there =
         count - done >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1u << (count - done)) - 1);
-    const auto null = HF_MUTANT("O45", view.null_is_zero, false)
-                          ? _mm512_testn_epi32_mask(codes, codes)
-                          : __mmask16{0};
+    const auto null = view.null_is_zero ? _mm512_testn_epi32_mask(codes, codes) : __mmask16{0};
     const auto indexes = _mm512_maskz_add_epi32(static_cast<__mmask16>(there & ~null), codes, base);
     const auto bytes =
         _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), there, indexes, passes, 1);

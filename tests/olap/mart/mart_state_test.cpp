@@ -75,6 +75,18 @@ TEST(MartState, ALimitBeyondAChunkTakesTheFirstRowsOfAllBlocks) {
   }
 }
 
+TEST(MartState, AGroupOfWhichHavingIsNullIsDropped) {
+  auto mart = empty_mart();
+  load_data(*mart.store, SalesData(4, 500)).value();
+  Team team(2);
+  const auto rows = [&](const std::string& text) {
+    return answer(text, *mart.store->version(), team, VectorWidth::kAvx512).value().rows;
+  };
+  const auto with = rows("SELECT id FROM sales WHERE quantity >= 0").size();
+  EXPECT_LT(with, 500u);
+  EXPECT_EQ(rows("SELECT id FROM sales GROUP BY id HAVING SUM(quantity) >= 0").size(), with);
+}
+
 TEST(MartState, AKeyThatComesBehindSomeFactsIsKnownToLaterOnes) {
   auto mart = empty_mart();
   load_data(*mart.store, SalesData(5, 10)).value();
