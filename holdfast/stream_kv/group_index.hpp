@@ -59,7 +59,7 @@ class GroupIndex {
     const auto first = heads_[home(hash)];
     if (first != kNone) __builtin_prefetch(&links_[first], 1);
   }
-  // Those with this hash, the newest first: visit(number) -> Status. It does not change the index.
+  // Those with this hash, in no order: visit(number) -> Status. It does not change the index.
   template <class Visit>
   Status for_each(std::uint32_t hash, Visit visit) const {
     for (auto number = heads_[home(hash)]; number != kNone; number = links_[number].next) {
