@@ -81,8 +81,7 @@ Status KvStateStore::remove_later_epochs() {
   }
   HF_RETURN_IF_ERROR(cursor.status());
   for (cursor.first(state_keys_.blocks()); cursor; cursor.next()) {
-    if (cursor.key().size() != state_keys_.block_bytes())
-      return Error{Errc::kCorrupt, "the region has a record that is no block of a query"};
+    HF_RETURN_IF_ERROR(check_block(cursor.key()));
     if (HF_MUTANT("KS1", state_keys_.epoch_of_block(cursor.key()) > epoch_, false))
       later.emplace_back(cursor.key());
   }
@@ -132,9 +131,16 @@ Status KvStateStore::for_each_entry(std::int64_t slice, Visit visit) {
   return cursor.status();
 }
 
-// `key`: of the block that a cursor is at.
+// `key`: of a block, as the store has it.
 Status KvStateStore::check_block(std::string_view key) const {
-  if (key.size() == state_keys_.block_bytes()) return {};
+  if (key.size() == state_keys_.block_bytes()) {
+    // There is one behind each: a reader that goes on with it does not begin again.
+    const auto generation = state_keys_.generation_of_block(key);
+    if (generation != 0 && generation != UINT64_MAX &&
+        StateKeys::number_of_block(key) != UINT32_MAX)
+      return {};
+    return Error{Errc::kCorrupt, "a block of the state has a generation or a number that none has"};
+  }
   return Error{Errc::kCorrupt, "a key of a block has " + std::to_string(key.size()) +
                                    " bytes, not " + std::to_string(state_keys_.block_bytes())};
 }

@@ -405,5 +405,26 @@ TEST(EntryLog, WhatIsNoBlockIsRefused) {
   EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kCorrupt);
 }
 
+// Whoever reads on behind such a block would begin again, without end.
+TEST(EntryLog, ABlockWithTheLastNumberOfAllIsRefused) {
+  const StateKeys keys(1);
+  std::string block;
+  query::append_sized(block, [](std::string& bytes) { bytes += "k"; });
+  query::append_sized(block, [](std::string& bytes) { bytes += "v"; });
+  for (const auto& key :
+       {keys.of_block(kSlice, UINT64_MAX, 0, 1), keys.of_block(kSlice, 1, 0, UINT32_MAX)}) {
+    Place place;
+    const auto region = KvStateStore::open_region(place / "state").value();
+    region->put(key, block).value();
+    KvStateStore state(region, 1);
+    EXPECT_EQ(state.open().code(), Errc::kCorrupt);
+    int entries = 0;
+    const auto count = [&](std::string_view, std::string_view) -> Status {
+      return ++entries < 10 ? Status() : Error{Errc::kNoSpace, "there is no end"};
+    };
+    EXPECT_EQ(state.for_each(kSlice, count).code(), Errc::kCorrupt);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::stream

@@ -173,9 +173,11 @@ bool RunningGroups::Codec::encode_whole(const State& state, std::string& bytes) 
 bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
   if (bytes.size() < 8) return false;
   state.rows = take_ordered(bytes);
+  if (state.rows < 0 || !is_number(state.rows)) return false;
   state.aggregates.resize(group->aggregates.size());
   for (std::size_t i = 0; i < group->aggregates.size(); ++i) {
-    if (!state.aggregates[i].take_bytes(group->aggregates[i], retracts, bytes)) return false;
+    if (!state.aggregates[i].take_bytes(group->aggregates[i], retracts, state.rows, bytes))
+      return false;
   }
   return true;
 }
@@ -204,25 +206,28 @@ Status RunningGroups::restore() {
         return {};
       }));
   for (const auto& [key, part] : newest)
-    HF_RETURN_IF_ERROR(take_part(key, part.first, part.second));
+    HF_RETURN_IF_ERROR(take_part(key, part.first, part.second, newest.size()));
   for (auto& [key, entry] : table_) {
     for (std::size_t i = 0; i < entry.value.aggregates.size(); ++i) {
-      if (!entry.value.aggregates[i].end_parts(group_.aggregates[i], store()->keeps_entries()))
+      if (!entry.value.aggregates[i].end_parts(group_.aggregates[i], entry.value.rows,
+                                               store()->keeps_entries()))
         return Error{Errc::kCorrupt, "of the values of a group some parts are missing"};
     }
   }
   return {};
 }
 
-Status RunningGroups::take_part(std::string_view key, std::string_view part,
-                                std::uint64_t version) {
+Status RunningGroups::take_part(std::string_view key, std::string_view part, std::uint64_t version,
+                                std::size_t parts) {
   part.remove_prefix(1);  // As of other entries (state_table.hpp).
   std::string_view rest = key, group;
   bool taken = graph::take_part(rest, group) && rest.size() == 16;
   const auto aggregate = static_cast<std::uint64_t>(take_ordered(rest));
   const auto number = take_ordered(rest);
   const auto found = taken ? table_.find(group) : table_.end();
-  taken = found != table_.end() && aggregate < group_.aggregates.size() &&
+  // Numbers of parts are those from 0 on, so none is larger than there are parts.
+  taken = number >= 0 && static_cast<std::uint64_t>(number) < parts && found != table_.end() &&
+          aggregate < group_.aggregates.size() &&
           found->second.value.aggregates[aggregate].take_part(group_.aggregates[aggregate], number,
                                                               part, version);
   return taken ? Status() : Error{Errc::kCorrupt, "a part of the state is none of this query"};

@@ -87,6 +87,7 @@ class WindowGroups : public Operator {
  private:
   struct Codec {
     const sql::Group* group;
+    KeyForm form = {2, 0, 0};
     void encode(const Accumulators& accumulators, std::string& bytes) const;
     bool decode(std::string_view& bytes, Accumulators& accumulators) const;
   };
@@ -130,7 +131,9 @@ class RunningGroups : public Operator {
    private:
     void append(const State& state, bool whole, std::string& bytes) const;
   };
-  Status take_part(std::string_view key, std::string_view part, std::uint64_t version);
+  // There are so many parts of all groups.
+  Status take_part(std::string_view key, std::string_view part, std::uint64_t version,
+                   std::size_t parts);
   Status put_parts(const std::string& key, State& state);
   void forget_parts(const std::string& key, const State& state);
   Status change(State& state, bool adding, const sql::Row& row);

@@ -68,7 +68,8 @@ bool RegularJoin::Codec::decode(std::string_view& bytes, Counted& counted) const
   if (bytes.size() < 16) return false;
   counted.count = take_ordered(bytes);
   counted.partners = take_ordered(bytes);
-  return take_row(bytes, *columns, counted.row);
+  return counted.count > 0 && is_number(counted.count) && counted.partners >= 0 &&
+         is_number(counted.partners) && take_row(bytes, *columns, counted.row);
 }
 
 RegularJoin::RegularJoin(const Parts& parts)
@@ -188,8 +189,8 @@ Status RegularJoin::meet_semi(std::int64_t before, RowKind kind, Counted& left) 
 // ---- Windows ----
 WindowJoin::WindowJoin(const Parts& parts)
     : JoinOperator(parts),
-      tables_{RowTable(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}),
-              RowTable(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1]})} {}
+      tables_{RowTable(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 1, 1}}),
+              RowTable(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1], {1, 1, 1}})} {}
 
 Status WindowJoin::restore() {
   for (auto& table : tables_) {

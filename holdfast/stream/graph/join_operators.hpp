@@ -127,6 +127,7 @@ class IntervalJoin : public JoinOperator {
   };
   struct Codec {
     const std::vector<sql::Column>* columns;
+    KeyForm form = {0, 0, 2};
     void encode(const Kept& kept, std::string& bytes) const;
     bool decode(std::string_view& bytes, Kept& kept) const;
   };

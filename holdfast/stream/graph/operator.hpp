@@ -147,6 +147,7 @@ StateSize size_of(const Tables&... tables) {
 // Rows as values of a table.
 struct RowCodec {
   const std::vector<sql::Column>* columns;
+  KeyForm form = {};
   void encode(const sql::Row& row, std::string& bytes) const {
     for (std::size_t i = 0; i < columns->size(); ++i)
       sql::append_exact_bytes(row[i], (*columns)[i].type, bytes);
@@ -166,7 +167,8 @@ struct NumberCodec {
 };
 using NumberTable = StateTable<std::int64_t, NumberCodec>;
 
-// The last eight bytes of a key: a number by which rows of one key are told apart, in their order.
+// The last eight bytes of a key whose form has a number behind: by it rows of one key are told
+// apart, in their order.
 inline std::int64_t sequence_of(std::string_view key) {
   std::string_view last = key.substr(key.size() - 8);
   return take_ordered(last);

@@ -45,7 +45,7 @@ RunningRank::RunningRank(const Parts& parts, bool retracts)
     : Operator(parts),
       rank_(std::get<sql::Rank>(parts.node.what)),
       retracts_(retracts),
-      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}, parts.retention,
+      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {0, 4, 1}}, parts.retention,
              StateStore::Grouping::kFirstPart),
       sweeps_(parts.retention) {}
 
@@ -214,7 +214,7 @@ Status RunningRank::put_state() {
 WindowRank::WindowRank(const Parts& parts)
     : Operator(parts),
       rank_(std::get<sql::Rank>(parts.node.what)),
-      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}) {}
+      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}) {}
 
 Status WindowRank::take(std::size_t, RowKind, const sql::Row& row) {
   const auto& end = row[rank_.end_column];
@@ -289,8 +289,8 @@ bool OverRows::Codec::decode(std::string_view& bytes, Accumulators& accumulators
 OverRows::OverRows(const Parts& parts)
     : Operator(parts),
       over_(std::get<sql::OverAggregate>(parts.node.what)),
-      waiting_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}),
-      frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0]}),
+      waiting_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}),
+      frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0], {0, 4, 2}}),
       sums_(parts.store, parts.first_slice + 2, Codec{&over_}),
       passed_(parts.store, parts.first_slice + 3, {}) {}
 

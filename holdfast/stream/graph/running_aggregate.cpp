@@ -137,7 +137,7 @@ void RunningAggregate::append_bytes(const sql::Aggregate& aggregate, bool retrac
   }
 }
 
-bool RunningAggregate::take_bytes(const sql::Aggregate& aggregate, bool retracts,
+bool RunningAggregate::take_bytes(const sql::Aggregate& aggregate, bool retracts, std::int64_t rows,
                                   std::string_view& bytes) {
   if (!holds_values(aggregate, retracts)) return sum_.take_bytes(aggregate, bytes);
   std::int64_t count = 0;
@@ -156,6 +156,7 @@ bool RunningAggregate::take_bytes(const sql::Aggregate& aggregate, bool retracts
     if (retracts) {
       if (!graph::take_part(bytes, part) || bytes.size() < 8) return false;
       times = take_ordered(bytes);
+      if (times < 1 || times > rows) return false;  // A row has it once.
     } else {
       std::uint32_t size = 0;
       if (!take_number(bytes, size) || bytes.size() < size) return false;
@@ -205,16 +206,17 @@ bool RunningAggregate::take_part(const sql::Aggregate& aggregate, std::int64_t n
     if (!is_value(aggregate, as_view(text), value)) return false;
     // Below 0 until another part comes.
     const auto place = values_of(aggregate).try_emplace(std::string(as_view(text)), 0).first;
-    if ((place->second += by) == 0) values_.erase(place);
+    if (__builtin_add_overflow(place->second, by, &place->second)) return false;
+    if (place->second == 0) values_.erase(place);
     return true;
   });
 }
 
-bool RunningAggregate::end_parts(const sql::Aggregate& aggregate, bool keeps) {
+bool RunningAggregate::end_parts(const sql::Aggregate& aggregate, std::int64_t rows, bool keeps) {
   if (parts_ == nullptr) return true;
   if (HF_MUTANT("ST45", !parts_->is_whole(wanted_parts_), false)) return false;
   for (const auto& [bytes, times] : values_) {
-    if (HF_MUTANT("ST44", times < 0, false)) return false;
+    if (HF_MUTANT("ST44", times < 0, false) || times > rows) return false;
     if (subtracts(aggregate)) sum_.add_once(aggregate, value_of(aggregate, bytes));
   }
   if (!keeps) parts_.reset();

@@ -39,7 +39,9 @@ class RunningAggregate {
   // `whole`: with the values that parts have.
   void append_bytes(const sql::Aggregate& aggregate, bool retracts, bool whole,
                     std::string& bytes) const;
-  bool take_bytes(const sql::Aggregate& aggregate, bool retracts, std::string_view& bytes);
+  // Of a group that has so many rows. False: the bytes are none of this aggregate.
+  bool take_bytes(const sql::Aggregate& aggregate, bool retracts, std::int64_t rows,
+                  std::string_view& bytes);
 
   // ---- Parts ----
 
@@ -54,7 +56,7 @@ class RunningAggregate {
   bool take_part(const sql::Aggregate& aggregate, std::int64_t number, std::string_view part,
                  std::uint64_t version);
   // Behind the last part. `keeps`: parts are written on. False: some are missing.
-  bool end_parts(const sql::Aggregate& aggregate, bool keeps);
+  bool end_parts(const sql::Aggregate& aggregate, std::int64_t rows, bool keeps);
 
  private:
   // Of MIN and MAX the value that is the result comes first.

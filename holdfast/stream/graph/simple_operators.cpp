@@ -65,7 +65,7 @@ Status UnnestRows::take(std::size_t, RowKind kind, const sql::Row& row) {
 AssignSessionRows::AssignSessionRows(const Parts& parts)
     : Operator(parts),
       sessions_(std::get<sql::AssignSessions>(parts.node.what)),
-      rows_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}) {}
+      rows_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {0, 4, 2}}) {}
 
 std::string AssignSessionRows::row_key(const std::string& key, std::int64_t time,
                                        std::int64_t number) const {
@@ -167,7 +167,8 @@ bool SortRows::Codec::decode(std::string_view& bytes, Counted& counted) const {
   if (bytes.size() < 16) return false;
   counted.count = take_ordered(bytes);
   counted.number = take_ordered(bytes);
-  return take_row(bytes, *columns, counted.row);
+  return counted.count > 0 && is_number(counted.count) && is_number(counted.number) &&
+         take_row(bytes, *columns, counted.row);
 }
 
 SortRows::SortRows(const Parts& parts)

@@ -31,8 +31,9 @@
 namespace holdfast::stream::graph {
 
 // `Codec` has encode(const Value&, std::string&) and decode(std::string_view&, Value&), false: the
-// bytes are none. Where the store has a part of a value elsewhere, it has encode_whole(), too: with
-// all of it, and whether there is such a part.
+// bytes are none. If something is known of the keys it has their `form`. Where the store has a part
+// of a value elsewhere, it has encode_whole(), too: with all of it, and whether there is such a
+// part.
 template <class Value, class Codec>
 class StateTable {
  public:
@@ -254,6 +255,8 @@ class StateTable {
       entries_.erase(before);
     }
     if (state.empty()) return {};
+    bool fits = true;
+    if constexpr (requires { codec_.form; }) fits = codec_.form.fits(key);
     const char form = state.front();
     state.remove_prefix(1);
     Entry entry;
@@ -263,7 +266,8 @@ class StateTable {
       entry.used_ms = take_ordered(state);
     else if (retention_.ends())
       entry.used_ms = retention_.now();
-    if ((form != kPlain && form != kTimed) || !codec_.decode(state, entry.value) || !state.empty())
+    if (!fits || (form != kPlain && form != kTimed) || !codec_.decode(state, entry.value) ||
+        !state.empty())
       return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
     entries_.emplace(key, std::move(entry));
     return {};

@@ -100,7 +100,7 @@ Status IntervalJoin::pass(std::int64_t watermark) {
 // ---- Versions ----
 TemporalJoin::TemporalJoin(const Parts& parts)
     : JoinOperator(parts),
-      left_(parts.store, parts.first_slice, RowCodec{parts.inputs[0]}),
+      left_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 0, 1}}),
       right_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1]}) {}
 
 Status TemporalJoin::restore() {
