@@ -18,9 +18,11 @@ std::vector<std::uint32_t> rows_by_digits(const DimensionTable& table) {
   return rows;
 }
 
+using RowsByDigits = std::vector<std::vector<std::uint32_t>>;  // Of each dimension.
+
 // What is wrong with the values of a block whose checksums fit; empty if nothing is.
-std::string check_values(const Catalogue& catalogue, const std::byte* bytes,
-                         const BlockInfo& info) {
+std::string check_values(const Catalogue& catalogue, const RowsByDigits& rows_of,
+                         const std::byte* bytes, const BlockInfo& info) {
   std::array<std::vector<std::uint32_t>, kColumns> values;
   for (Column column = 0; column < kColumns; ++column) {
     values[column].resize(info.rows);
@@ -31,7 +33,7 @@ std::string check_values(const Catalogue& catalogue, const std::byte* bytes,
       return std::string(kColumnNames[column]) + " is outside of its bounds";
   }
   for (const auto& table : catalogue.dimensions) {
-    const auto rows = rows_by_digits(table);
+    const auto& rows = rows_of[static_cast<std::size_t>(table.dimension())];
     const auto digit = [&](Digit which) { return values[column(table.dimension(), which)].data(); };
     const auto *outer = digit(Digit::kOuter), *inner = digit(Digit::kInner),
                *ordinal = digit(Digit::kOrdinal);
@@ -77,6 +79,9 @@ Status StarVersion::check(std::size_t number, Column column) const {
 std::vector<std::string> StarVersion::verify() const {
   std::vector<std::string> found;
   if (rows_ != nullptr) return rows_->verify();
+  RowsByDigits rows_of;
+  for (const auto& table : catalogue_.dimensions)
+    rows_of.push_back(rows_by_digits(table));
   for (std::size_t number = 0; number < catalogue_.blocks.size(); ++number) {
     const auto before = found.size();
     for (Column column = 0; column < kColumns; ++column) {
@@ -85,7 +90,7 @@ std::vector<std::string> StarVersion::verify() const {
         found.push_back(status.error().detail);
     }
     if (found.size() != before) continue;
-    const auto wrong = check_values(catalogue_, block(number), catalogue_.blocks[number]);
+    const auto wrong = check_values(catalogue_, rows_of, block(number), catalogue_.blocks[number]);
     if (!wrong.empty())
       found.push_back("star: block " + std::to_string(number) + ": " + wrong +
                       ", though its checksums fit");

@@ -1,0 +1,311 @@
+// The state of a stream query with any of it changed is resumed: as records of a store of kv that
+// were put with good sums, or as entries of a checkpoint. What must hold: it is refused
+// with an error, or the query goes on to its end, and its last checkpoint can be read.
+//
+// Input: byte 0 chooses the query, byte 1 whether records of the store change, or entries that are
+// then in a file or in a store; then changes of 2 bytes that choose one, one of kind, 4 of place and
+// 8 of content.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <holdfast/kv/store.hpp>
+#include <holdfast/stream/compile/runtime/blocks.hpp>
+#include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/script.hpp>
+#include <holdfast/stream/snapshot_store.hpp>
+#include <holdfast/stream_kv/kv_state_store.hpp>
+
+namespace {
+
+using namespace holdfast;  // NOLINT: a fuzz target of one file.
+using namespace holdfast::stream;
+
+using Records = std::map<std::string, std::string>;
+
+const std::string kTumble =
+    "TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, "
+    "window_end, k";
+const std::string kQueries[] = {
+    "INSERT INTO o SELECT window_start, k, COUNT(*) FROM " + kTumble,
+    "SELECT window_start, k, COUNT(DISTINCT v), SUM(v), AVG(d), MIN(d), MAX(v), STDDEV(d), "
+    "MEDIAN(v), FIRST_VALUE(v), LISTAGG(k) FROM " +
+        kTumble,
+    "SELECT k, COUNT(*), SUM(v), MIN(v), MAX(d), COUNT(DISTINCT v), MEDIAN(v), ARRAY_AGG(v), "
+    "LISTAGG(k) FROM a GROUP BY k",
+    "SELECT x.k, MIN(x.v), MAX(y.d), COUNT(DISTINCT y.v) FROM a x LEFT JOIN b y ON x.k = y.k AND "
+    "x.v = y.v GROUP BY x.k",
+    "SELECT a.ts, a.v, b.d FROM a FULL JOIN b ON a.k = b.k AND a.v = b.v",
+    "SELECT a.ts, b.v FROM a LEFT JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND "
+    "AND b.ts + INTERVAL '3' SECOND",
+    "SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, d) AS n "
+    "FROM a) WHERE n <= 3",
+    "SELECT k, v, n FROM (SELECT k, v, DENSE_RANK() OVER (ORDER BY v) AS n FROM (SELECT k, SUM(v) "
+    "AS v FROM a GROUP BY k)) WHERE n <= 2",
+    "SELECT window_start, k, COUNT(*), MAX(v) FROM TABLE(SESSION(TABLE a PARTITION BY k, "
+    "DESCRIPTOR(ts), INTERVAL '2' SECOND)) GROUP BY window_start, window_end, k",
+    "SELECT ts, k, LAG(v, 2) OVER w, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN "
+    "INTERVAL '10' SECOND PRECEDING AND CURRENT ROW) FROM a WINDOW w AS (PARTITION BY k ORDER BY "
+    "ts)",
+    "SELECT a.ts, b.v FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.k = b.k",
+    "SELECT k, v FROM a WHERE v > (SELECT AVG(v) FROM b)",
+};
+
+void require(bool condition, const std::string& what) {
+  if (condition) return;
+  std::fprintf(stderr, "stream_state_fuzz: %s\n", what.c_str());
+  std::abort();
+}
+
+// Two tables of 96 rows each in files of this process, and a table for rows.
+class Tables {
+ public:
+  Tables() : directory_("/dev/shm/holdfast_state_fuzz_" + std::to_string(::getpid())) {
+    std::filesystem::create_directories(directory_);
+    for (const unsigned table : {1u, 2u}) {
+      std::string text;
+      for (unsigned row = 0; row < 96; ++row) {
+        const auto second = std::to_string(row / 4 % 60);
+        text += "2026-01-01 00:0" + std::to_string(row / 240) + ":" +
+                (second.size() < 2 ? "0" : "") + second + "," + "k" +
+                std::to_string(row * table % 7) + "," + std::to_string(row * 5 * table % 11) + "," +
+                std::to_string(row % 13) + ".25\n";
+      }
+      replace_file(path(table == 1 ? "a" : "b"), text).value();
+    }
+  }
+  ~Tables() { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  std::string definitions() const {
+    std::string text;
+    for (const std::string table : {"a", "b"})
+      text += "CREATE TABLE " + table +
+              " (ts TIMESTAMP(3), k STRING, v BIGINT, d DOUBLE, WATERMARK FOR ts AS ts - INTERVAL "
+              "'2' SECOND" +
+              (table == "b" ? ", PRIMARY KEY (k) NOT ENFORCED" : "") +
+              ") WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '" + path(table) +
+              "');";
+    return text +
+           "CREATE TABLE o (t TIMESTAMP(3), k STRING, n BIGINT) WITH ('connector' = 'filesystem', "
+           "'format' = 'csv', 'path' = '" +
+           path("o") + "');";
+  }
+
+ private:
+  std::string directory_;
+};
+
+const Tables& tables() {
+  static const Tables all;
+  return all;
+}
+
+std::shared_ptr<kv::Store<>> store_of(const Records& records) {
+  RegionOptions of_region;
+  of_region.access = RegionAccess::kCreate;
+  of_region.size_bytes = of_region.unit_bytes = of_region.reserve_bytes = 2 * MiB;
+  kv::StoreOptions options;
+  options.access = RegionAccess::kOpenOrCreate;
+  options.block_bytes = 8 * KiB;
+  options.segment_bytes = options.initial_bytes = 64 * KiB;
+  options.max_bytes = 2 * MiB;
+  options.background = false;
+  options.order = options.verify_reads = true;
+  auto store = kv::Store<>::open(Region::open("dram", of_region).value(), options).value();
+  for (const auto& [key, value] : records)
+    store.put(key, value).value();
+  return std::make_shared<kv::Store<>>(std::move(store));
+}
+
+Records records_of(kv::Store<>& store) {
+  Records records;
+  store.snapshot()
+      .for_each([&](std::string_view key, std::string_view value, kv::Version) {
+        return records.emplace(key, value), true;
+      })
+      .value();
+  return records;
+}
+
+// Runs the query from what `store` has to its end.
+Status run(unsigned query, std::unique_ptr<StateStore> store) {
+  static std::vector<Script> scripts = [] {
+    std::vector<Script> prepared;
+    for (const auto& text : kQueries)
+      prepared.push_back(Script::prepare(tables().definitions() + text).value());
+    return prepared;
+  }();
+  ScriptOptions options;
+  // How often a row is there is believed.
+  int rows = 0;
+  options.output = Output([&](std::string_view) {
+    return ++rows < 20'000 ? Status() : Error{Errc::kNoSpace, "more rows than a query can have"};
+  });
+  options.open_state = [&](std::size_t, const std::string&) {
+    return Result<std::unique_ptr<StateStore>>(std::move(store));
+  };
+  const std::atomic<bool> stop{false};
+  return scripts[query].run(options, stop);
+}
+
+// Asks for a checkpoint after each batch of rows, and keeps what the second one left.
+template <class Store, class Keep>
+class AsksOften final : public Store {
+ public:
+  AsksOften(Keep keep, auto... arguments) : Store(std::move(arguments)...), keep_(std::move(keep)) {
+    this->ask_for_checkpoint();
+  }
+  Status complete(const Checkpoint& checkpoint) override {
+    HF_RETURN_IF_ERROR(Store::complete(checkpoint));
+    if (checkpoint.epoch == 2) keep_();
+    this->ask_for_checkpoint();
+    return {};
+  }
+
+ private:
+  Keep keep_;
+};
+
+// Keys of entries here: slice (8 bytes), whether later ones replace it, a number (4), the key. Of
+// metadata: "m".
+constexpr std::size_t kBefore = 13;
+
+struct Good {
+  Records records, entries;  // Of the store; of the checkpoint.
+};
+
+Good good_state(unsigned query) {
+  Good good;
+  const auto store = store_of({});
+  const auto keep = [&] { good.records = records_of(*store); };
+  run(query, std::make_unique<AsksOften<KvStateStore, decltype(keep)>>(keep, store, 1u)).value();
+  KvStateStore state(store_of(good.records), 1);
+  good.entries["m"] = state.open().value()->metadata;
+  std::uint32_t number = 0;
+  const auto slices = state.slices().value();
+  for (const auto slice : slices) {
+    const auto log = StateKeys(1).log_of_slice(slice);
+    const auto first = good.records.lower_bound(log);
+    const bool replaced = first != good.records.end() && first->first.starts_with(log);
+    state
+        .for_each(slice,
+                  [&](std::string_view key, std::string_view value) -> Status {
+                    std::string before(kBefore, '\0');
+                    std::memcpy(before.data(), &slice, sizeof slice);
+                    before[8] = static_cast<char>(replaced);
+                    std::memcpy(before.data() + 9, &++number, sizeof number);
+                    good.entries[before + std::string(key)] = value;
+                    return {};
+                  })
+        .value();
+  }
+  require(number > 1, "a query has no state");
+  return good;
+}
+
+// A checkpoint of them.
+void put(StateStore& store, const Records& entries) {
+  static_cast<void>(store.open().value());
+  std::string metadata;
+  for (const auto& [key, state] : entries) {
+    std::int64_t slice = 0;
+    std::uint64_t version = 0;
+    if (key.size() < kBefore) {
+      metadata = state;
+      continue;
+    }
+    std::memcpy(&slice, key.data(), sizeof slice);
+    const auto name = std::string_view(key).substr(kBefore);
+    if (key[8] != 0)
+      store.replace(slice, name, state, version).value();
+    else
+      store.put(slice, name, state).value();
+  }
+  store.complete({2, metadata}).value();
+}
+
+void change(std::string& bytes, unsigned kind, std::uint32_t at, const char* content) {
+  const std::size_t count = std::size_t{1} << (kind >> 4 & 3);
+  if (bytes.empty()) bytes = " ";
+  at %= bytes.size();
+  switch (kind & 3) {
+    case 0: bytes[at] = static_cast<char>(bytes[at] ^ content[0]); break;
+    case 1: bytes.replace(at, count, content, std::min(count, bytes.size() - at)); break;
+    case 2: bytes.insert(at, content, count); break;
+    default: bytes.erase(at, count); break;
+  }
+}
+
+void change(Records& records, std::uint16_t which, unsigned kind, std::uint32_t at,
+            const char* content) {
+  if (records.empty()) return;
+  const auto record = std::next(records.begin(), which % records.size());
+  if ((kind & 0xc0) != 0xc0) return change(record->second, kind, at, content);
+  // Its key, or both.
+  std::string key = record->first;
+  const std::string value = record->second;
+  if ((kind & 4) != 0) records.erase(record);
+  change(key, kind, at, content);
+  if ((kind & 8) == 0) records[key] = value;
+}
+
+// What is known: the numbers of entries that replace one another have 16 bytes of memory each, and
+// nothing but this machine's memory bounds them.
+bool fits_memory(const Records& records) {
+  for (const auto& [key, value] : records) {
+    if (key.size() < 5 || key[4] != 'v') continue;
+    query::Text rest{value.data(), value.size()}, of_key{}, state{};
+    std::uint32_t handle = 0;
+    while (query::take_raw(rest, handle)) {
+      if (handle > 1'000'000) return false;
+      if (!query::take_block_entry(rest, of_key, state)) break;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static std::map<unsigned, Good> known;
+  if (size < 2) return 0;
+  const unsigned query = data[0] % std::size(kQueries);
+  const bool by_record = data[1] % 4 == 0, in_file = data[1] % 4 == 1;
+  const auto found = known.find(query);
+  const Good& good =
+      found != known.end() ? found->second : known.emplace(query, good_state(query)).first->second;
+  Records all = by_record ? good.records : good.entries;
+  for (std::size_t i = 2; i + 15 <= size; i += 15) {
+    std::uint16_t which = 0;
+    std::uint32_t at = 0;
+    std::memcpy(&which, data + i, sizeof which);
+    std::memcpy(&at, data + i + 3, sizeof at);
+    change(all, which, data[i + 2], at, reinterpret_cast<const char*>(data + i + 7));
+  }
+  std::filesystem::remove_all(tables().path("o"));
+  if (by_record && !fits_memory(all)) return 0;
+  const auto region = store_of(by_record ? all : Records());
+  const auto path = tables().path("state");
+  const auto open = [&]() -> std::unique_ptr<StateStore> {
+    if (in_file) return std::make_unique<SnapshotStore>(path);
+    return std::make_unique<KvStateStore>(region, 1);
+  };
+  std::filesystem::remove(path);
+  if (!by_record) put(*open(), all);
+  const auto status = run(query, open());
+  require(status || size >= 17, status ? "" : "a good state is refused: " + status.error().detail);
+  if (status) require(run(query, open()).has_value(), "what was written is refused");
+  return 0;
+}
