@@ -249,8 +249,9 @@ TEST(DashCrash, WritersSideBySideLoseNothing) {
 }
 
 // An interleaved insert asks for the lines of a segment, and latches it one step later. In between
-// another one of its group stores its record, and there another thread splits the first segment: the
-// record belongs elsewhere then. Members step together; one that must go alone makes them differ.
+// another one of its group stores its record, and there another thread splits the first segment:
+// the record belongs elsewhere then. Members step together; one that must go alone makes them
+// differ.
 TEST(DashCrash, AnInterleavedInsertIntoASegmentThatIsSplitMeanwhileIsNotLost) {
   Hashes hashes(2);
   DashRun run = run_of(small(2, 0, 5));
@@ -272,7 +273,7 @@ TEST(DashCrash, AnInterleavedInsertIntoASegmentThatIsSplitMeanwhileIsNotLost) {
   protocol.workload = [&](Region& region, crash::Workload& workload) {
     const auto dash = Dash::open(region, blocks::whole(region)).value();
     const auto id = id_of(region);
-    // The first access to a segment repairs it. The one of pattern 2 is not, so its insert goes alone.
+    // The first access to a segment repairs it. The one of pattern 2 is not: its insert goes alone.
     for (const auto number : {23u, 24u})
       dash->find(key_of_hash(run.before[number].key, id)).value();
     workload.threads({[&] {

@@ -121,8 +121,8 @@ TEST_F(DashDamage, ASplitWordThatIsOneSplitOldIsRefused) {
   EXPECT_GT(tried, 0u);
 }
 
-// The page of the depth, the split word and the places is that of two splits before: they agree with
-// one another, and no place leads to the segments that were made since.
+// The page of the depth, the split word and the places is that of two splits before: they agree
+// with one another, and no place leads to the segments that were made since.
 TEST_F(DashDamage, APageWithTheSplitWordAndPlacesOfTwoSplitsBeforeIsRefused) {
   std::byte* const page = region_.data() + kDepthAt;
   const std::vector<std::byte> before(page, page + shape_.segments_at() - kDepthAt);

@@ -111,8 +111,8 @@ TEST(FastFairConcurrent, ReadersAndScansFindWhatIsThereAllTheTime) {
   EXPECT_EQ(contents_of(*tree).size(), kOld);
 }
 
-// One leaf that is shifted as a whole, to the right and to the left, beside one reader: so they meet
-// wherever two CPUs are free. What a shift carries past the reader counts, too.
+// One leaf that is shifted as a whole, to the right and to the left, beside one reader: so they
+// meet wherever two CPUs are free. What a shift carries past the reader counts, too.
 TEST(FastFairConcurrent, AReaderOfALeafThatIsShiftedToAndFroMissesNothing) {
   auto region = region_of(1 * MiB);
   const auto tree = FastFair::create(region, blocks::whole(region), slots_of(28)).value();
