@@ -132,7 +132,7 @@ stage_fuzz() {
   seconds=10
   [ "${FULL:-0}" = 0 ] || seconds=600
   configure asan
-  build asan fuzz_targets
+  if [ "${CI:-}" = true ]; then build asan fuzz_targets_of_ci; else build asan fuzz_targets; fi
   rm -f "$LOGS/fuzz-found"
   printf '%s\n' build/asan/fuzz_targets/* | xargs -P "$JOBS" -I '{}' sh scripts/check.sh --fuzz '{}' "$seconds"
   [ -f "$LOGS/fuzz-found" ] || return 0

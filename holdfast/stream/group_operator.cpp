@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/mutant.hpp>
@@ -9,13 +10,26 @@
 #include <holdfast/sql/evaluate.hpp>
 
 namespace holdfast::stream {
+namespace {
+
+// Beyond any calendar by far, and so far from the ends of 64 bits that sums do not overflow.
+constexpr std::int64_t kMostTimeMs = std::int64_t{1} << 60;
+bool is_time(std::int64_t ms) { return -kMostTimeMs <= ms && ms <= kMostTimeMs; }
+
+}  // namespace
 
 Status GroupOperator::restore(std::int64_t watermark) {
   watermark_ = watermark;
   HF_RETURN_IF_ERROR(state_.restore());
   next_end_ = kEndOfTime;
   if (!group_.windowed) return {};
+  if (watermark != kNoWatermark && watermark != kEndOfTime && !is_time(watermark))
+    return Error{Errc::kCorrupt,
+                 "the watermark of the state, " + std::to_string(watermark) + " ms, is no time"};
   for (const auto slice : state_.slices()) {
+    if (!is_time(slice))
+      return Error{Errc::kCorrupt, "a window of the state ends at " + std::to_string(slice) +
+                                       " ms, which is no time"};
     const auto end = first_open_end(slice);
     // A crash came between a checkpoint and the removal of what it no longer needs.
     if (HF_MUTANT("ST01", end > last_end(slice), false))
@@ -44,6 +58,7 @@ std::int64_t GroupOperator::last_end(std::int64_t slice) const {
 // The end of the first window that has this slice and is not past: window_end - 1 > watermark.
 std::int64_t GroupOperator::first_open_end(std::int64_t slice) const {
   if (watermark_ == kNoWatermark || HF_MUTANT("ST02", slice - 1, slice) > watermark_) return slice;
+  if (watermark_ == kEndOfTime) return kEndOfTime;  // All are past.
   const std::int64_t slide = group_.window.slide_ms;
   return slice + (sql::floor_divide(watermark_ + 1 - slice, slide) + 1) * slide;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include <holdfast/stream/group_operator.hpp>
@@ -91,6 +92,65 @@ TEST_P(GroupRestore, AWindowThatWasShownIsNotShownAgainWhereItsSliceIsGivenBack)
   store->complete({3, ""}).value();
   EXPECT_EQ(store->slices().value().size(), 1u) << "it was dropped again";
   EXPECT_EQ(shown_until(groups, kEndOfTime), 1u) << "the second minute only";
+}
+
+// The same behind the end of the rows, whose watermark is the end of time.
+TEST_P(GroupRestore, NoWindowIsOpenBehindTheEndOfTime) {
+  Place place;
+  const sql::Group group = counts();
+  {
+    RemovesNothing store(open_one(place / "state"));
+    store.open().value();
+    GroupOperator groups(group, &store);
+    for (const std::int64_t time : {1'000, 61'000})
+      groups.add({sql::Value::of(time)}).value();
+    groups.put_state().value();
+    store.complete({1, ""}).value();
+    EXPECT_EQ(shown_until(groups, kEndOfTime), 2u);
+    groups.put_state().value();
+    store.complete({2, ""}).value();
+  }
+  const auto store = open_one(place / "state");
+  store->open().value();
+  EXPECT_EQ(store->slices().value().size(), 2u) << "the crash left both slices";
+  GroupOperator groups(group, store.get());
+  groups.restore(kEndOfTime).value();
+  EXPECT_EQ(shown_until(groups, kEndOfTime), 0u);
+}
+
+// Sums of such times would overflow.
+TEST_P(GroupRestore, TimesThatNoRunCouldHaveWrittenAreRefused) {
+  Place place;
+  const sql::Group group = counts();
+  for (const std::int64_t time : {INT64_MIN + 1, INT64_MAX - 1}) {
+    const auto store = open_one(place / ("watermark" + std::to_string(time)));
+    store->open().value();
+    GroupOperator groups(group, store.get());
+    EXPECT_EQ(groups.restore(time).code(), Errc::kCorrupt);
+  }
+  for (const std::int64_t slice : {INT64_MIN + 1, INT64_MAX - 1}) {
+    const auto path = place / ("slice" + std::to_string(slice));
+    {
+      const auto store = open_one(path);
+      store->open().value();
+      GroupOperator groups(group, store.get());
+      groups.add({sql::Value::of(1'000)}).value();
+      groups.put_state().value();
+      std::string key, state;
+      const auto keep = [&](std::string_view of_key, std::string_view of_state) -> Status {
+        key = of_key, state = of_state;
+        return {};
+      };
+      store->complete({1, ""}).value();
+      store->for_each(60'000, keep).value();
+      store->put(slice, key, state).value();
+      store->complete({2, ""}).value();
+    }
+    const auto store = open_one(path);
+    store->open().value();
+    GroupOperator groups(group, store.get());
+    EXPECT_EQ(groups.restore(0).code(), Errc::kCorrupt) << slice;
+  }
 }
 
 }  // namespace
