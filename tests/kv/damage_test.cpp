@@ -388,7 +388,8 @@ TEST_F(Damage, OfTheKeyOfAPieceLeadsNowhereWhenAnOpeningSweeps) {
   auto store = Store<>::open(directory, tiny()).value();
   for (int i = 0; i < 8; ++i)
     store.append("list", std::string(400, static_cast<char>('a' + i))).value();
-  for (int i = 0; i < 300; ++i)  // Seals the block of the pieces: an open one's records are looked at.
+  // Seals the block of the pieces: an open one's records are looked at.
+  for (int i = 0; i < 300; ++i)
     store.append("of another lineage", std::string(400, 'x')).value();
   store.put("other", "value").value();
   std::filesystem::copy(directory, scratch_.path("killed"));

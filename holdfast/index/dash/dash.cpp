@@ -192,7 +192,6 @@ Status Dash::for_each(FunctionRef<void(std::uint64_t, std::uint64_t)> visit) con
   return {};
 }
 
-
 // ---- Splits ----
 
 Status Dash::split(std::uint32_t number, const SegmentKeys& keys) {
