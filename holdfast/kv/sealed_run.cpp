@@ -81,7 +81,8 @@ std::optional<SealedRun> SealedRun::read(const Medium& medium, const BlockTable&
   // Each length before it is used.
   if (footer.generation != meta.generation || footer.run_blocks != meta.run_blocks ||
       footer.records > kMaxRecordsPerRun || run_tail_bytes(footer.records) > run_bytes ||
-      footer.used_bytes > run_bytes - run_tail_bytes(footer.records)) {
+      footer.used_bytes > run_bytes - run_tail_bytes(footer.records) ||
+      footer.frame_bytes > footer.used_bytes) {
     return std::nullopt;
   }
   const std::byte* const tail =

@@ -8,6 +8,7 @@
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/kv/pieces.hpp>
+#include <holdfast/kv/sealed_run.hpp>
 #include <holdfast/memory/system.hpp>
 
 #include "for_tests.hpp"
@@ -262,6 +263,20 @@ TEST_F(Damage, FooterOfASealedBlock) {
     spoilt_image.flip(runs[2].at + runs[2].bytes - sizeof(RunFooter) + byte, 5);
     EXPECT_GT(expect_found(spoilt_image, "footer of sealed block"), 0u) << byte;
   }
+}
+
+// Under a good checksum: what is live of the run was counted below zero.
+TEST_F(Damage, FramesThatAreLongerThanTheirRun) {
+  Image image = good(false);
+  auto run = image.runs(BlockState::kSealed)[2];
+  const std::uint64_t end = run.at + run.bytes, tail = end - run_tail_bytes(run.footer.records);
+  run.footer.frame_bytes = run.footer.used_bytes + 1;
+  image.write(end - sizeof run.footer, run.footer);
+  run.footer.checksum =
+      run_tail_checksum(reinterpret_cast<const std::byte*>(image.bytes().data()) + tail,
+                        run.footer.records, image.geometry().seed(run.footer.generation));
+  image.write(end - sizeof run.footer, run.footer);
+  EXPECT_GT(expect_found(image, "footer of sealed block"), 0u);
 }
 
 TEST_F(Damage, SummaryOfASealedBlock) {
