@@ -260,13 +260,6 @@ Successor Script::successor_of(const QueryName& name, const ScriptOptions& optio
   const auto say = [&](const Error& error) {
     if (options.not_compiled) options.not_compiled(name.number, error);
   };
-  if (idle_state_.count() != 0 && options.compile != compile::CompileMode::kNever &&
-      !InterpretedOperators::can_run(plan, false)) {
-    say({Errc::kUnsupported,
-         "state that ends by 'table.exec.state.ttl' is not compiled; the "
-         "interpreter does it"});
-    return nullptr;
-  }
   auto successor =
       compile::compiled_successor(plan, options.compile, options.compile_settings, say);
   if (options.workers > 1 && InterpretedOperators::can_split(plan, at_the_end(options)))

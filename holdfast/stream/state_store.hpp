@@ -84,6 +84,12 @@ class StateStore {
     return Error{Errc::kInvalidOption, "this store finds no groups"};
   }
 
+  // Behind group_by(), and while memory has no entry of the slice: the next checkpoint does without
+  // entries that have not changed since `oldest_ms`. An entry that does not say when it changed
+  // (compile/runtime/mark.hpp) did so at `began_ms`.
+  virtual void end_idle(std::int64_t /*slice*/, std::int64_t /*oldest_ms*/,
+                        std::int64_t /*began_ms*/) {}
+
   // The next checkpoint does without this slice. Until it is complete the entries stay.
   virtual void drop(std::int64_t slice) = 0;
   virtual Status complete(const Checkpoint& checkpoint) = 0;

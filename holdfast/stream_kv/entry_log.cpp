@@ -8,6 +8,7 @@
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/stream/compile/runtime/blocks.hpp>
+#include <holdfast/stream/compile/runtime/mark.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -54,7 +55,7 @@ Status EntryLog::load(kv::Store<>& store) {
   const auto load_one = [&](std::string_view key, std::string_view bytes) {
     const auto block = static_cast<std::uint32_t>(blocks_.size());
     blocks_.push_back({keys_.epoch_of_log(key), StateKeys::number_of_block(key),
-                       static_cast<std::uint32_t>(bytes.size()), 0, false});
+                       static_cast<std::uint32_t>(bytes.size())});
     if (bytes.size() < kSmallBytes) small_.push_back(block);
     return load_block(block, bytes, most_handles);
   };
@@ -92,6 +93,15 @@ void EntryLog::set_newest(Place& place, std::uint32_t block, const Entry& entry)
   place.bytes = entry.bytes;
   ++place.copies;
   place.tombstone = entry.state.empty() ? 1 : 0;
+  blocks_[block].oldest_ms = std::min(blocks_[block].oldest_ms, time_of(entry));
+}
+
+std::int64_t EntryLog::time_of(const Entry& entry) {
+  if (entry.state.empty()) return kNever;
+  query::Text state{entry.state.data(), entry.state.size()};
+  std::int64_t time = kAlways;
+  query::take_begin(state, time);
+  return time;
 }
 
 bool EntryLog::is_needed(const Place& place) {
@@ -185,7 +195,7 @@ std::uint32_t EntryLog::take_block(std::uint64_t epoch) {
     block = free_blocks_.back();
     free_blocks_.pop_back();
   }
-  blocks_[block] = {epoch, next_number_++, 0, 0, false};
+  blocks_[block] = {epoch, next_number_++};
   return block;
 }
 
@@ -247,6 +257,40 @@ Status EntryLog::write(PutBlock put) {
   if (filling_.size() < kSmallBytes) small_.push_back(block);
   filling_.clear();
   queue_if_wasteful(block);
+  return {};
+}
+
+// ---- Idle ----
+
+Status EntryLog::end_idle(kv::Store<>& store, std::int64_t oldest_ms, std::int64_t began_ms,
+                          std::uint64_t epoch, PutBlock put) {
+  const auto count = static_cast<std::uint32_t>(blocks_.size());  // Of those before.
+  for (std::uint32_t block = 0; block < count; ++block) {
+    const Block& of = blocks_[block];
+    const auto least = of.oldest_ms == kAlways ? began_ms : of.oldest_ms;
+    if (of.oldest_ms == kNever || of.epoch == epoch || least > oldest_ms) continue;
+    HF_RETURN_IF_ERROR(end_idle_of(store, block, oldest_ms, began_ms, epoch, put));
+  }
+  return {};
+}
+
+Status EntryLog::end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64_t oldest_ms,
+                             std::int64_t began_ms, std::uint64_t epoch, PutBlock put) {
+  HF_ASSIGN_OR_RETURN(const auto pinned, store.get_pinned(key_of(blocks_[block])));
+  auto oldest = kNever;  // Of what stays.
+  HF_RETURN_IF_ERROR(for_each_entry(pinned.value(), [&](const Entry& entry) -> Status {
+    if (!is_newest(entry, block) || entry.state.empty()) return {};
+    const auto time = time_of(entry);
+    if (HF_MUTANT("KS21", (time == kAlways ? began_ms : time) > oldest_ms, time > oldest_ms)) {
+      oldest = std::min(oldest, time);
+      return {};
+    }
+    if (filling_.size() >= kBlockBytes) HF_RETURN_IF_ERROR(write(put));
+    append(entry.handle, entry.key, {}, epoch);
+    put_bytes_ += places_[entry.handle].bytes;
+    return {};
+  }));
+  blocks_[block].oldest_ms = HF_MUTANT("KS22", oldest, kNever);
   return {};
 }
 
@@ -317,6 +361,7 @@ void EntryLog::erased() {
         forget_bytes(place);  // It hides nothing any more.
       }
     }
+    blocks_[gone.block] = {};
     free_blocks_.push_back(gone.block);
   }
   obsolete_.clear();

@@ -15,7 +15,10 @@
 // Tombstones stay while an older entry of their handle is on the medium, so that no crash brings
 //            it back: only an erase that is durable makes them superfluous.
 // Groups     The entries of a group are found by a hash of it, and read where they are.
-// Memory     16 bytes per handle, 24 per block, and a block that is being filled; for groups 16 to
+// Idle       end_idle() puts a tombstone for each entry that has not changed for long enough. Of a
+//            block memory knows the least time of its entries, so that only those are read in which
+//            there is such an entry.
+// Memory     16 bytes per handle, 32 per block, and a block that is being filled; for groups 16 to
 //            20 bytes more per handle.
 // Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
 //            for_each_of_group() reads a block per entry, kBlockBytes and an entry at most; the
@@ -25,6 +28,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +72,11 @@ class EntryLog {
                  std::uint64_t epoch, PutBlock put);
   static bool is_version(std::uint64_t version) { return (version & kVersion) != 0; }
 
+  // What has not changed since `oldest_ms` is gone with the checkpoint `epoch`, of entries of those
+  // before it. An entry that does not say when it changed did so at `began_ms`. Nobody holds a
+  // version of such an entry. Before finish().
+  Status end_idle(kv::Store<>& store, std::int64_t oldest_ms, std::int64_t began_ms,
+                  std::uint64_t epoch, PutBlock put);
   // Before the checkpoint `epoch` is complete: the rest of its entries, and what is wanted of
   // blocks that it does without.
   Status finish(kv::Store<>& store, std::uint64_t epoch, PutBlock put);
@@ -92,7 +101,11 @@ class EntryLog {
     std::uint32_t number = 0;
     std::uint32_t bytes = 0, wanted_bytes = 0;
     bool queued = false;  // Among those that are to be compacted.
+    // None of its entries that count changed before; kAlways: one does not say when.
+    std::int64_t oldest_ms = kNever;
   };
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::min();
   struct Entry {
     std::uint32_t handle = 0;
     std::string_view key, state;
@@ -110,7 +123,11 @@ class EntryLog {
   Status for_each_block(kv::Store<>& store, Visit visit) const;
   Status load_block(std::uint32_t block, std::string_view bytes, std::uint64_t most_handles);
   // One more entry of the handle, its newest.
-  static void set_newest(Place& place, std::uint32_t block, const Entry& entry);
+  void set_newest(Place& place, std::uint32_t block, const Entry& entry);
+  // When it changed; of a tombstone kNever.
+  static std::int64_t time_of(const Entry& entry);
+  Status end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64_t oldest_ms,
+                     std::int64_t began_ms, std::uint64_t epoch, PutBlock put);
   bool is_newest(const Entry& entry, std::uint32_t block) const;
   // A tombstone is, while there is something that it hides.
   static bool is_needed(const Place& place);

@@ -10,6 +10,7 @@
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/stream/compile/runtime/blocks.hpp>
+#include <holdfast/stream/compile/runtime/mark.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -386,6 +387,30 @@ Status KvStateStore::write_group() {
   return keys.empty() ? Status() : store_->put_many(keys, values);
 }
 
+Status KvStateStore::end_idle(std::uint64_t epoch) {
+  const auto put = std::bind_front(&KvStateStore::put_whole_block, this);
+  for (const auto& [slice, idle] : idle_) {
+    HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
+    HF_RETURN_IF_ERROR(log->end_idle(*store_, idle.oldest_ms, idle.began_ms, epoch, put));
+    if (with_singles_.contains(slice))
+      HF_RETURN_IF_ERROR(end_idle_singles(slice, idle.oldest_ms, idle.began_ms));
+  }
+  idle_.clear();
+  return {};
+}
+
+Status KvStateStore::end_idle_singles(std::int64_t slice, std::int64_t oldest_ms,
+                                      std::int64_t began_ms) {
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  for (cursor.first(state_keys_.of_slice(slice)); cursor; cursor.next()) {
+    query::Text state{cursor.value().data(), cursor.value().size()};
+    std::int64_t time = began_ms;
+    if (query::take_begin(state, time) && HF_MUTANT("KS23", time <= oldest_ms, false))
+      replaced_.emplace_back(cursor.key());
+  }
+  return cursor.status();
+}
+
 Status KvStateStore::finish_logs(std::uint64_t epoch) {
   const auto put = std::bind_front(&KvStateStore::put_whole_block, this);
   for (auto& [slice, log] : logs_)
@@ -407,6 +432,7 @@ Status KvStateStore::remove_obsolete_blocks() {
 
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
   HF_RETURN_IF_ERROR(HF_MUTANT("KS12", remove(stale_), ok_status()));
+  HF_RETURN_IF_ERROR(end_idle(epoch_ + 1));
   HF_RETURN_IF_ERROR(finish_logs(epoch_ + 1));
   HF_RETURN_IF_ERROR(write_block(true));
   HF_RETURN_IF_ERROR(write_group());
@@ -444,6 +470,7 @@ Status KvStateStore::remove_dropped() {
   for (const auto slice : dropped_) {
     logs_.erase(slice);
     with_singles_.erase(slice);
+    idle_.erase(slice);
     for (const auto& prefix : {state_keys_.of_slice(slice), state_keys_.blocks_of_slice(slice),
                                state_keys_.log_of_slice(slice)}) {
       const auto erased = store_->erase_prefix(prefix);

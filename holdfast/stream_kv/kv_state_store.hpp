@@ -32,6 +32,9 @@
 //            crash leave it, for_each_version() gives the log's entry behind it. An entry of these
 //            without bytes, which takes a key away, is removed behind the checkpoint after that: it
 //            must not go before what it hides.
+// Idle       What ends since it was idle goes with a checkpoint. Of entries with a key per version the
+//            records are removed behind it; should a crash leave one, it is as old as before, and
+//            ends with a later one.
 // Groups     Entries of a log that replace one another are found by their group (entry_log.hpp). So
 //            a query need not have them in memory, and a restart need not read them.
 // Costs      On byte and line media a fence per block, or per kGroup small ones; one for 'm', and
@@ -86,6 +89,9 @@ class KvStateStore : public StateStore {
   }
   Result<bool> group_by(std::int64_t slice, Grouping grouping, std::uint64_t least_bytes) override;
   Status for_each_of_group(std::int64_t slice, std::string_view group, VisitVersion visit) override;
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
+    idle_[slice] = {oldest_ms, began_ms};
+  }
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
   bool takes_blocks(std::uint64_t& memory_bytes) const override {
     memory_bytes = memory_bytes_;
@@ -127,6 +133,9 @@ class KvStateStore : public StateStore {
   Result<Singles> singles_of_group(std::int64_t slice, std::string_view group);
   // How many bytes these have, up to about `most`.
   Result<std::uint64_t> bytes_of_singles(std::int64_t slice, std::uint64_t most);
+  // What end_idle() asked for.
+  Status end_idle(std::uint64_t epoch);
+  Status end_idle_singles(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms);
   Status finish_logs(std::uint64_t epoch);
   Status remove_obsolete_blocks();
 
@@ -138,6 +147,10 @@ class KvStateStore : public StateStore {
   std::vector<std::pair<std::int64_t, std::uint64_t>> older_;  // Slices and generations.
   std::map<std::int64_t, EntryLog> logs_;                      // By slice.
   std::map<std::int64_t, Grouping> with_singles_;  // Slices that are grouped and have Singles, too.
+  struct Idle {
+    std::int64_t oldest_ms = 0, began_ms = 0;
+  };
+  std::map<std::int64_t, Idle> idle_;  // By slice: what ends with the next checkpoint.
   // Of entries with a key per version: records that the next checkpoint replaces; those that a
   // completed one has replaced; those without bytes that the next one has, and the last had.
   std::vector<std::string> replaced_, stale_, new_tombstones_, tombstones_;

@@ -15,7 +15,7 @@ CompiledGraph::CompiledGraph(const sql::Plan& plan, std::shared_ptr<const QueryS
       source_(std::move(source)),
       store_(store),
       library_(std::move(library)),
-      host_(plan, *source_, &sink, store),
+      host_(plan, *source_, &sink, store, before.retention()),
       graph_(library_->make_graph(host_)),
       progress_(before.progress()) {}
 
@@ -122,6 +122,7 @@ Result<Operators::Progress> CompiledGraph::take(Source&) {
     inputs_[i].waits = tables_[i].rests = tables_[i].idle.rests(now);
   for (;;) {
     std::size_t next = 0;
+    host_.look_at_clock();
     if (!graph_->take(inputs_.data(), most - (rows() - before), next))
       return at_place(next, host_.status().error());
     if (next == inputs_.size() && rows() == before && wake()) continue;

@@ -29,14 +29,17 @@ void set_value(const query::Slot& slot, const sql::Type& type, sql::Value& value
 }  // namespace
 
 CompiledHost::CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink,
-                           StateStore* store)
+                           StateStore* store, const graph::Retention& retention)
     : columns_(plan.columns()),
       layout_(source.result),
       parts_(source.parts),
       sink_(sink),
       records_(dynamic_cast<RecordSink*>(sink)),
       store_(store),
-      out_(columns_.size()) {}
+      retention_(retention),
+      out_(columns_.size()) {
+  look_at_clock();
+}
 
 bool CompiledHost::take(const Status& status) {
   if (!status && status_) status_ = status;

@@ -9,6 +9,7 @@
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/compile/runtime/interface.hpp>
+#include <holdfast/stream/graph/retention.hpp>
 #include <holdfast/stream/record.hpp>
 #include <holdfast/stream/state_store.hpp>
 
@@ -19,8 +20,9 @@ inline query::Text text_of(std::string_view text) { return {text.data(), text.si
 // What compiled code asks of us. The first error is kept; all calls after it fail.
 class CompiledHost : public query::Host {
  public:
-  // `plan` and `source` outlive it.
-  CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink, StateStore* store);
+  // `plan` and `source` outlive it. `retention`: of what no watermark ends.
+  CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink, StateStore* store,
+               const graph::Retention& retention = {});
 
   bool evaluate(std::uint32_t expression, const query::Slot* columns, query::Slot& out) override;
   bool average(std::uint32_t failure, query::Int128 sum, std::int64_t count, std::uint32_t shift,
@@ -44,6 +46,11 @@ class CompiledHost : public query::Host {
   bool for_each_of_group(std::int64_t slice, query::Text group,
                          query::VisitVersions& visit) override;
   void ask_for_checkpoint() override { store_->ask_for_checkpoint(); }
+  std::int64_t idle_ms() const override { return retention_.idle_ms; }
+  std::int64_t now_ms() const override { return now_ms_; }
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
+    store_->end_idle(slice, oldest_ms, began_ms);
+  }
   bool put_block(std::int64_t slice, query::Text block, bool in_run,
                  std::uint64_t& generation) override;
   void drop_older(std::int64_t slice, std::uint64_t generation) override {
@@ -56,6 +63,11 @@ class CompiledHost : public query::Host {
   void refuse_entry() override;
 
   void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
+
+  // Before rows are taken.
+  void look_at_clock() {
+    if (retention_.ends()) now_ms_ = retention_.now();
+  }
 
   Status status() const { return status_; }
   // So that calls succeed again.
@@ -72,6 +84,8 @@ class CompiledHost : public query::Host {
   Sink* sink_;           // Null: there are no results, nor is there a store.
   RecordSink* records_;  // The sink, if it takes records.
   StateStore* store_;
+  const graph::Retention retention_;
+  std::int64_t now_ms_ = 0;
   Status status_;
   sql::Row out_;                   // A row for the sink.
   sql::Row row_;                   // What an interpreted expression reads.

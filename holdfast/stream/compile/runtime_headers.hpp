@@ -9,8 +9,8 @@ namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
-    kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kOrderHeader, kOutputHeader, kPoolHeader,
-    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader,
+    kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
     kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kValuePartsHeader, kValuesHeader,
     kWindowJoinHeader;
 
@@ -19,7 +19,7 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 26> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 27> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -32,6 +32,7 @@ inline constexpr std::array<RuntimeHeader, 26> kRuntimeHeaders = {{
     {"interface.hpp", kInterfaceHeader},
     {"join_rules.hpp", kJoinRulesHeader},
     {"large_pages.hpp", kLargePagesHeader},
+    {"mark.hpp", kMarkHeader},
     {"order.hpp", kOrderHeader},
     {"output.hpp", kOutputHeader},
     {"pool.hpp", kPoolHeader},

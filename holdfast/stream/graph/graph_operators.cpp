@@ -79,10 +79,10 @@ class GraphOperators::Output : public Operator {
 
 GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink,
                                StateStore* store, const Retention& retention)
-    : plan_(plan), source_(source), progress_(store) {
+    : plan_(plan), source_(source), retention_(retention), progress_(store) {
   operators_.resize(plan.nodes.size());
   for (std::size_t node = 0; node < plan.nodes.size(); ++node)
-    build(node, store, retention);
+    build(node, store);
   output_ = std::make_unique<Output>(Parts{plan.nodes.back(), {&plan.columns()}, nullptr, 0}, sink);
   connect();
   find_inputs();
@@ -90,9 +90,9 @@ GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink&
 
 GraphOperators::~GraphOperators() = default;
 
-void GraphOperators::build(std::size_t node, StateStore* store, const Retention& retention) {
+void GraphOperators::build(std::size_t node, StateStore* store) {
   const auto& what = plan_.nodes[node];
-  Parts parts{what, {}, store, static_cast<std::int64_t>(node + 1) * kSlicesOfOperator, retention};
+  Parts parts{what, {}, store, static_cast<std::int64_t>(node + 1) * kSlicesOfOperator, retention_};
   bool retracts = false;
   for (const auto input : what.inputs) {
     parts.inputs.push_back(&plan_.nodes[input].columns);

@@ -82,6 +82,7 @@ class GraphOperators : public Operators {
   std::vector<TableProgress> tables() const;
   const GraphProgress& progress() const { return progress_; }
   GraphSource& source() const { return source_; }
+  const Retention& retention() const { return retention_; }
   const Operator& node(std::size_t number) const { return *operators_[number]; }
 
  private:
@@ -96,7 +97,7 @@ class GraphOperators : public Operators {
     bool looked_up = false;  // It is read before the others, and moves no watermark.
     Idle idle;
   };
-  void build(std::size_t node, StateStore* store, const Retention& retention);
+  void build(std::size_t node, StateStore* store);
   void connect();
   void find_inputs();
   Result<bool> begin();
@@ -111,6 +112,7 @@ class GraphOperators : public Operators {
 
   const sql::Plan& plan_;
   GraphSource& source_;
+  const Retention retention_;
   std::vector<std::unique_ptr<Operator>> operators_;  // By node.
   std::map<std::size_t, ClockRows*> clocks_;  // Those of `operators_` that follow the clock.
   std::unique_ptr<Output> output_;

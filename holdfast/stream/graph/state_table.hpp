@@ -5,6 +5,10 @@
 // fetch() reads a group when it is asked for. It begins so where the store has much of it, and all
 // entries leave memory behind a checkpoint where they are too many.
 //
+// With a retention an entry says when it changed (compile/runtime/mark.hpp). sweep() ends what has
+// not for long enough: what is in memory at once, the rest with the next checkpoint; fetch() does
+// not give it before.
+//
 // Guarantee  What restore() finds is what the last completed checkpoint had: the newest version of
 //            each key (state_store.hpp).
 // Threads    One at a time.   Errors  Those of the state store; kCorrupt: an entry is none of this
@@ -15,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +29,7 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/base/result.hpp>
+#include <holdfast/stream/compile/runtime/mark.hpp>
 #include <holdfast/stream/graph/keys.hpp>
 #include <holdfast/stream/graph/retention.hpp>
 #include <holdfast/stream/state_store.hpp>
@@ -47,13 +53,12 @@ class StateTable {
   using iterator = typename Entries::iterator;
 
   // `store` may be null; `slice` is this table's own in it. `grouping`: whoever looks at an entry
-  // fetches its group before. Without one all are in memory, and with a retention, too: sweep()
-  // ends what is there.
+  // fetches its group before. Without one all are in memory.
   StateTable(StateStore* store, std::int64_t slice, Codec codec, Retention retention = {},
              std::optional<StateStore::Grouping> grouping = {})
       : store_(store), slice_(slice), codec_(std::move(codec)), retention_(retention) {
-    if (store != nullptr && !retention.ends() && store->finds_groups(memory_bytes_))
-      grouping_ = grouping;
+    if (store != nullptr && store->finds_groups(memory_bytes_)) grouping_ = grouping;
+    if (retention.ends()) began_ms_ = retention.now();
   }
 
   iterator find(std::string_view key) { return entries_.find(key); }
@@ -99,9 +104,11 @@ class StateTable {
     return entries_.erase(place);
   }
   bool times() const { return retention_.ends(); }
-  // Erases what has not changed since `oldest`, each after forget(key, value).
+  // Erases what has not changed since `oldest`; what is in memory after forget(key, value).
   template <class Forget>
   void sweep(std::int64_t oldest, Forget forget) {
+    oldest_ms_ = oldest;
+    sweeps_store_ = partial_;
     for (auto place = entries_.begin(); place != entries_.end();) {
       if (HF_MUTANT("ST40", place->second.used_ms > oldest, place->second.used_ms < oldest)) {
         ++place;
@@ -147,17 +154,21 @@ class StateTable {
     const auto take_one = [this](std::string_view key, std::string_view state,
                                  std::uint64_t version) {
       if (HF_MUTANT("ST46", gone_.contains(key), false)) return Status();
+      if (HF_MUTANT("ST50", has_ended(state), false))
+        return gone_.emplace(key, version), Status();
       return take(key, state, version);
     };
     return store_->for_each_of_group(slice_, group, take_one);
   }
-  // They are too many for memory.
-  bool wants_room() const { return grouping_ && memory() > memory_bytes_; }
+  // They are too many for memory, or what the store has is to be swept.
+  bool wants_room() const { return has_no_room() || sweeps_store_; }
   // Behind put_all(), of a table that is grouped: all entries leave memory.
   Status leave() {
     if (!grouping_) return {};
     HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, 0));
-    if (partial_) entries_.clear();
+    if (!partial_) return {};
+    entries_.clear();
+    if (std::exchange(sweeps_store_, false)) store_->end_idle(slice_, oldest_ms_, began_ms_);
     return {};
   }
 
@@ -210,8 +221,9 @@ class StateTable {
   }
   // Now and then: a checkpoint is asked for where they are too many.
   void look_at_room() {
-    if (++steps_ % kStepsBetweenLooks == 0 && wants_room()) store_->ask_for_checkpoint();
+    if (++steps_ % kStepsBetweenLooks == 0 && has_no_room()) store_->ask_for_checkpoint();
   }
+  bool has_no_room() const { return grouping_ && memory() > memory_bytes_; }
 
   bool keeps() const { return store_ != nullptr && store_->keeps_entries(); }
 
@@ -223,11 +235,22 @@ class StateTable {
     gone_.erase(found);
   }
 
-  // What has no bytes is gone, so the first one says what follows: the value, or when it changed.
-  static constexpr char kPlain = 1, kTimed = 2;
   void begin(const Entry& entry, std::string& bytes) const {
-    bytes = retention_.ends() ? kTimed : kPlain;
-    if (retention_.ends()) append_ordered(entry.used_ms, bytes);
+    bytes.clear();
+    query::append_begin(retention_.ends() ? &entry.used_ms : nullptr, bytes);
+  }
+  // An entry without a time, of a run that kept all for ever, is as if it had changed now.
+  bool take_begin(std::string_view& state, std::int64_t& used_ms) const {
+    if (retention_.ends()) used_ms = retention_.now();
+    query::Text rest{state.data(), state.size()};
+    const bool taken = query::take_begin(rest, used_ms);
+    state = {rest.data, rest.size};
+    return taken;
+  }
+  // Whether the last sweep would have taken it, had it been in memory.
+  bool has_ended(std::string_view state) const {
+    std::int64_t used_ms = 0;
+    return retention_.ends() && take_begin(state, used_ms) && used_ms <= oldest_ms_;
   }
   void encode(const Entry& entry, std::string& bytes) const {
     begin(entry, bytes);
@@ -257,16 +280,9 @@ class StateTable {
     if (state.empty()) return {};
     bool fits = true;
     if constexpr (requires { codec_.form; }) fits = codec_.form.fits(key);
-    const char form = state.front();
-    state.remove_prefix(1);
     Entry entry;
     entry.version = version;
-    // An entry of a run that kept all for ever is as if it had changed now.
-    if (form == kTimed && state.size() >= 8)
-      entry.used_ms = take_ordered(state);
-    else if (retention_.ends())
-      entry.used_ms = retention_.now();
-    if (!fits || (form != kPlain && form != kTimed) || !codec_.decode(state, entry.value) ||
+    if (!fits || !take_begin(state, entry.used_ms) || !codec_.decode(state, entry.value) ||
         !state.empty())
       return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
     entries_.emplace(key, std::move(entry));
@@ -281,6 +297,8 @@ class StateTable {
   std::uint64_t memory_bytes_ = 0;
   std::uint64_t steps_ = 0;  // Entries asked for by at(), groups that were fetched.
   bool partial_ = false;
+  bool sweeps_store_ = false;  // The next checkpoint ends what the store has.
+  std::int64_t began_ms_ = 0, oldest_ms_ = std::numeric_limits<std::int64_t>::min();
   Entries entries_;
   std::vector<std::string> changed_;
   std::map<std::string, std::uint64_t, std::less<>> gone_;  // Versions the store still has.

@@ -139,6 +139,7 @@ class Bag {
   static void add_to(Pool& pool, Item& first, Item& later) {
     first.count += later.count;
     first.mark.changed = first.mark.changed || later.mark.changed;
+    first.mark.used_ms = later.mark.used_ms;
     release(pool, later);
   }
 

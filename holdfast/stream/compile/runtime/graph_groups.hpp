@@ -149,7 +149,7 @@ class WindowGroups {
       return false;
     auto& group = groups_of(bounds).at(key, key.hash());
     group.mark = {entry.version, entry.changed};
-    return group.state.take({state.data + 1, state.size - 1});
+    return stored_.take_begin(state, group.mark) && group.state.take(state);
   }
   bool put_state() {
     if (!stored_.put_gone()) return false;
@@ -212,10 +212,13 @@ class RunningGroups {
 
  public:
   explicit RunningGroups(Run& run)
-      : run_(run), stored_(run.host, kSlice, kGrouping), parts_(run.host, kSlice + 1) {}
+      : run_(run),
+        stored_(run.host, kSlice, kGrouping, run.host.idle_ms()),
+        parts_(run.host, kSlice + 1) {}
 
   template <class Graph>
   void take(Graph& graph, Change change, const Row& row) {
+    if (stored_.is_sweep_due()) end_idle();
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     const auto hash = key.hash();
@@ -231,7 +234,10 @@ class RunningGroups {
       gather(*known, true, row);
       return show(graph, Change::kInsert, known->key, known->value.state);
     }
-    if (std::tuple_size_v<decltype(State::all)> == 0 && !Definition::kRetracts) return;
+    if constexpr (std::tuple_size_v<decltype(State::all)> == 0 && !Definition::kRetracts) {
+      if (stored_.ends()) note(*known);
+      return;
+    }
     const Kept<Out> before(Definition::out(known->key, known->value.state, run_));
     if (run_.failed) return;
     note(*known);
@@ -264,11 +270,12 @@ class RunningGroups {
     auto& stored = entry.slice == kSlice ? stored_ : parts_;
     if (state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
     Key key;
-    state = {state.data + 1, state.size - 1};
     if (entry.slice != kSlice || !key.take(entry.key)) return false;
     auto& known = groups_.at(key);
-    if (!take_ordered(state, known.value.rows) || !known.value.state.take(state)) return false;
     known.value.mark.version = entry.version;
+    if (!stored_.take_begin(state, known.value.mark) || !take_ordered(state, known.value.rows) ||
+        !known.value.state.take(state))
+      return false;
     if (entry.changed) note(known);
     return true;
   }
@@ -296,6 +303,15 @@ class RunningGroups {
   };
   using Entry = typename KeyedValues<Key, Group>::Entry;
 
+  // Groups that no row has changed for long end. What was shown of them stays so.
+  [[gnu::noinline]] void end_idle() {
+    groups_.for_each([this](Entry& entry) {
+      if (!stored_.is_idle(entry.value.mark)) return true;
+      erase_stored(entry);
+      groups_.erase(entry);
+      return true;
+    });
+  }
   // A group that memory may not have. None: null.
   Entry* fetch(const Key& key, std::uint64_t hash) {
     const auto take = [this](Text bytes, Text state, std::uint64_t version) {

@@ -72,10 +72,12 @@ class RunningRank {
   using Key = typename Definition::Key;
 
  public:
-  explicit RunningRank(Run& run) : run_(run), stored_(run.host, kSlice, Grouping::kFirstPart) {}
+  explicit RunningRank(Run& run)
+      : run_(run), stored_(run.host, kSlice, Grouping::kFirstPart, run.host.idle_ms()) {}
 
   template <class Graph>
   void take(Graph& graph, Change change, const Row& row) {
+    if (stored_.is_sweep_due()) end_idle();
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     if (stored_.is_partial() && partitions_.find(key) == nullptr && !fetch(key))
@@ -98,11 +100,12 @@ class RunningRank {
     // Also of one that is gone: of a key a checkpoint has one entry.
     next_number_ = std::max(next_number_, number + 1);
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Text state{entry.state.data + 1, entry.state.size - 1};
-    if (!row.take(state) || state.size != 0) return false;
+    Text state = entry.state;
+    Mark mark{entry.version, entry.changed};
+    if (!stored_.take_begin(state, mark) || !row.take(state) || state.size != 0) return false;
     auto& partition = partitions_.at(key);
     auto& rows = partition.value;
-    insert(rows, {Kept<Row>(row), number, {entry.version, entry.changed}});
+    insert(rows, {Kept<Row>(row), number, mark});
     if (entry.changed) partitions_.note(partition);
     return true;
   }
@@ -132,6 +135,24 @@ class RunningRank {
       return adopt({kSlice, bytes, state, version, false});
     };
     return stored_.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take);
+  }
+  // Rows that have been there for long end. What was shown of them stays so; those behind them move
+  // up where they were.
+  [[gnu::noinline]] void end_idle() {
+    partitions_.for_each([this](Entry& entry) {
+      auto& rows = entry.value;
+      for (auto place = rows.begin(); place != rows.end();) {
+        if (!stored_.is_idle(place->mark)) {
+          ++place;
+          continue;
+        }
+        stored_.erase(place->mark, key_of(entry.key, place->number));
+        place = rows.erase(place);
+        --rows_;
+      }
+      if (rows.empty()) partitions_.erase(entry);
+      return true;
+    });
   }
   std::uint64_t bytes() const {
     constexpr std::uint64_t kAround = 40;  // What a tree has for each row.
@@ -275,16 +296,18 @@ class WindowRank {
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
   bool adopt(const GraphEntry& entry) {
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Text key = entry.key, state{entry.state.data + 1, entry.state.size - 1};
+    Text key = entry.key, state = entry.state;
     std::int64_t end = 0;
     Row row;
-    if (!take_ordered(key, end) || key.size < 12 || !row.take(state) || state.size != 0)
+    Mark mark{entry.version, entry.changed};
+    if (!take_ordered(key, end) || key.size < 12 || !stored_.take_begin(state, mark) ||
+        !row.take(state) || state.size != 0)
       return false;
     auto& ranked = windows_[end][std::string(key.data, key.size - 8)].emplace_back();
     Text number{key.data + key.size - 8, 8};
     ranked.kept = Kept<Row>(row);
     take_ordered(number, ranked.number);
-    ranked.mark = {entry.version, entry.changed};
+    ranked.mark = mark;
     next_number_ = std::max(next_number_, ranked.number + 1);
     return true;
   }

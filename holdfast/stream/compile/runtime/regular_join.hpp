@@ -24,12 +24,15 @@ class RegularJoin : JoinRules<Definition> {
  public:
   explicit RegularJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries(run.host, slice_of(Side::kLeft), Grouping::kFirstPart),
-                StoredEntries(run.host, slice_of(Side::kRight), Grouping::kFirstPart)} {}
+        stored_{StoredEntries(run.host, slice_of(Side::kLeft), Grouping::kFirstPart,
+                              run.host.idle_ms()),
+                StoredEntries(run.host, slice_of(Side::kRight), Grouping::kFirstPart,
+                              run.host.idle_ms())} {}
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change change, const RowOn<kSide>& row) {
     constexpr auto kOther = Rules::other(kSide);
+    if (stored_[0].is_sweep_due()) end_idle();
     const Key key = Rules::template key<kSide>(row, run_);
     if (run_.failed) return;
     if (key.has_null()) return show_alone<kSide>(graph, change, row, 0);
@@ -103,6 +106,30 @@ class RegularJoin : JoinRules<Definition> {
     }
   }
   std::uint64_t bytes() const { return pairs_.bytes() + memory_.bytes(); }
+
+  // Rows that have not changed for long end. What was shown of them stays so.
+  [[gnu::noinline]] void end_idle() {
+    run_.flush();  // They may have been written.
+    stored_[1].begin_sweep();
+    pairs_.for_each([this](Entry& entry) {
+      end_idle_on<Side::kLeft>(entry);
+      end_idle_on<Side::kRight>(entry);
+      if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
+      return true;
+    });
+  }
+  template <Side kSide>
+  void end_idle_on(Entry& entry) {
+    auto& stored = stored_of<kSide>();
+    std::vector<typename Bag<RowOn<kSide>>::Item*> idle;
+    for (auto* const item : bag<kSide>(entry.value).in_order(memory_)) {
+      if (stored.is_idle(item->mark)) idle.push_back(item);
+    }
+    for (auto* const item : idle) {
+      stored.erase(item->mark, key_of(entry.key, item->row));
+      bag<kSide>(entry.value).erase(memory_, *item);
+    }
+  }
 
   template <Side kSide>
   static auto& bag(Pair& pair) {
@@ -185,15 +212,16 @@ class RegularJoin : JoinRules<Definition> {
   bool adopt_on(const GraphEntry& entry) {
     Text key_bytes = entry.key, values, state = entry.state;
     if (state.size == 0) return stored_of<kSide>().adopt_gone(entry.key, entry.version), true;
-    state = {state.data + 1, state.size - 1};
+    Mark mark{entry.version, entry.changed};
     Key key;
     RowOn<kSide> row;
     std::int64_t count = 0, partners = 0;
-    if (!take_part(key_bytes, values) || !key.take(values) || !take_ordered(state, count) ||
+    if (!take_part(key_bytes, values) || !key.take(values) ||
+        !stored_of<kSide>().take_begin(state, mark) || !take_ordered(state, count) ||
         !take_ordered(state, partners) || !row.take(state) || state.size != 0)
       return false;
     auto& pair = pairs_.at(key);
-    bag<kSide>(pair.value).add(memory_, row, count, partners, {entry.version, entry.changed});
+    bag<kSide>(pair.value).add(memory_, row, count, partners, mark);
     if (entry.changed) pairs_.note(pair);
     return true;
   }

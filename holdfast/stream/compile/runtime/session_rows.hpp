@@ -61,15 +61,17 @@ class SessionRows {
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
   bool adopt(const GraphEntry& entry) {
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Text rest = entry.key, values, state{entry.state.data + 1, entry.state.size - 1};
+    Text rest = entry.key, values, state = entry.state;
+    Mark mark{entry.version, entry.changed};
     Key key;
     Row row;
     std::int64_t time = 0, number = 0;
     if (!take_part(rest, values) || !key.take(values) || !take_ordered(rest, time) ||
-        !take_ordered(rest, number) || rest.size != 0 || !row.take(state) || state.size != 0)
+        !take_ordered(rest, number) || rest.size != 0 || !stored_.take_begin(state, mark) ||
+        !row.take(state) || state.size != 0)
       return false;
     auto& of_key = sessions_.at(key);
-    add(of_key, row, time, number).mark = {entry.version, entry.changed};
+    add(of_key, row, time, number).mark = mark;
     if (entry.changed) sessions_.note(of_key);
     next_number_ = std::max(next_number_, number + 1);
     return true;

@@ -5,6 +5,10 @@
 // A table whose keys are grouped need not have all entries in memory, where the store finds groups:
 // its operator fetches a group when a row of it comes, and lets all of them go behind a checkpoint
 // where they are too many.
+//
+// State that ends when it is idle: an entry says when it changed. From time to time the operator
+// looks for those that have not for long enough. Those that memory does not have end with the
+// next checkpoint, and are not given to a fetch before.
 #pragma once
 
 #include <map>
@@ -28,16 +32,20 @@ void append_key_part(const Key& key, std::string& bytes) {
 
 class StoredEntries {
  public:
-  // Without a grouping all are in memory.
-  StoredEntries(Host& host, std::int64_t slice, std::optional<Grouping> grouping = {})
-      : host_(&host), slice_(slice), keeps_(host.keeps_entries()) {
+  // Without a grouping all are in memory. `idle_ms`: how long an entry is kept that does not change;
+  // 0: for ever.
+  StoredEntries(Host& host, std::int64_t slice, std::optional<Grouping> grouping = {},
+                std::int64_t idle_ms = 0)
+      : host_(&host), slice_(slice), idle_ms_(idle_ms), keeps_(host.keeps_entries()) {
     if (host.finds_groups(memory_bytes_)) grouping_ = grouping;
+    if (ends()) began_ms_ = host.now_ms();
   }
 
   // The store keeps what it was given: changes are enough.
   bool keeps() const { return keeps_; }
   // True: for the first time since the last checkpoint. Whoever keeps a list puts it there.
   bool change(Mark& mark) const {
+    if (ends()) mark.used_ms = host_->now_ms();
     if (!keeps_ || mark.changed) return false;
     return mark.changed = true;
   }
@@ -63,6 +71,31 @@ class StoredEntries {
   void adopt_gone(Text key, std::uint64_t version) {
     gone_.emplace(std::string(key.data, key.size), version);
   }
+  // Takes off what an entry's state begins with. False: it is none.
+  bool take_begin(Text& state, Mark& mark) const {
+    std::int64_t used_ms = ends() ? host_->now_ms() : 0;
+    const bool taken = query::take_begin(state, used_ms);
+    mark.used_ms = used_ms;
+    return taken;
+  }
+
+  // ---- State that ends ----
+
+  bool ends() const { return idle_ms_ != 0; }
+  // Whether it is time to look for what has been idle: each half of the time that it is kept. Then
+  // the operator erases what is_idle().
+  bool is_sweep_due() {
+    if (!ends() || host_->now_ms() < next_sweep_ms_) return false;
+    next_sweep_ms_ = host_->now_ms() + (idle_ms_ + 1) / 2;
+    begin_sweep();
+    return true;
+  }
+  // Of another table of the operator, with that one.
+  void begin_sweep() {
+    oldest_ms_ = host_->now_ms() - idle_ms_;
+    sweeps_store_ = is_partial_;
+  }
+  bool is_idle(const Mark& mark) const { return mark.used_ms <= oldest_ms_; }
 
   // ---- Groups ----
 
@@ -80,16 +113,22 @@ class StoredEntries {
   }
   // About, of an entry, what it has beside a fixed part.
   std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
-  // So many bytes are too many for memory.
-  bool wants_room(std::uint64_t bytes) const { return grouping_ && bytes > memory_bytes_; }
+  // So many bytes are too many for memory, or what the store has is to be swept.
+  bool wants_room(std::uint64_t bytes) const {
+    return grouping_ && (bytes > memory_bytes_ || sweeps_store_);
+  }
   // Behind a row that was taken: now and then a checkpoint is asked for where bytes() says so.
   template <class Bytes>
   void took_row(const Bytes& bytes) {
-    if (++rows_ % kRowsBetweenLooks == 0 && wants_room(bytes())) [[unlikely]]
+    if (++rows_ % kRowsBetweenLooks == 0 && grouping_ && bytes() > memory_bytes_) [[unlikely]]
       host_->ask_for_checkpoint();
   }
   // Behind all that a checkpoint needs: the operator forgets its entries.
-  bool leave() { return is_partial_ = host_->group_by(slice_, *grouping_); }
+  bool leave() {
+    if (!(is_partial_ = host_->group_by(slice_, *grouping_))) return false;
+    if (std::exchange(sweeps_store_, false)) host_->end_idle(slice_, oldest_ms_, began_ms_);
+    return true;
+  }
 
   // ---- A checkpoint: first what is gone, then each entry that it needs ----
 
@@ -103,7 +142,9 @@ class StoredEntries {
   template <class AppendKey, class AppendState>
   bool put(Mark& mark, const AppendKey& key, const AppendState& state) {
     key_.clear();
-    state_.assign(1, '\1');  // What has no bytes is gone.
+    state_.clear();
+    const std::int64_t used_ms = mark.used_ms;
+    append_begin(ends() ? &used_ms : nullptr, state_);
     key(key_), state(state_);
     see(key_.size() + state_.size());
     mark.changed = false;
@@ -121,6 +162,7 @@ class StoredEntries {
     bool entry(Text key, Text state, std::uint64_t version) override {
       if (!stored_.gone_.empty() && stored_.gone_.contains(std::string(key.data, key.size)))
         return true;
+      if (stored_.has_ended(state)) return stored_.adopt_gone(key, version), true;
       stored_.see(key.size + state.size);
       return visit_(key, state, version);
     }
@@ -130,6 +172,11 @@ class StoredEntries {
     const Visit& visit_;
   };
 
+  // Whether the last sweep would have taken it, had it been in memory.
+  bool has_ended(Text state) const {
+    Mark mark;
+    return ends() && take_begin(state, mark) && is_idle(mark);
+  }
   void see(std::uint64_t bytes) {
     seen_bytes_ += bytes;
     ++seen_;
@@ -137,8 +184,11 @@ class StoredEntries {
 
   Host* host_;
   std::int64_t slice_;
+  std::int64_t idle_ms_;
   std::optional<Grouping> grouping_;  // Of a store that finds groups.
   bool keeps_, is_partial_ = false;
+  bool sweeps_store_ = false;  // The next checkpoint ends what the store has.
+  std::int64_t began_ms_ = 0, next_sweep_ms_ = INT64_MIN, oldest_ms_ = INT64_MIN;
   std::uint64_t memory_bytes_ = 0;  // That the operator's entries may take, if they are grouped.
   std::uint64_t rows_ = 0;
   std::uint64_t seen_ = 0, seen_bytes_ = 0;    // Entries that were put or fetched.

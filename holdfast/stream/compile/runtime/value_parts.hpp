@@ -22,15 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/stream/compile/runtime/bytes.hpp>
+#include <holdfast/stream/compile/runtime/mark.hpp>
 
 namespace holdfast::query {
-
-// Of an entry of the state: what the store has of it.
-struct Mark {
-  std::uint64_t version = 0;  // 0: nothing.
-  bool changed = false;       // Since.
-};
 
 class ValueParts {
  public:
@@ -48,8 +42,8 @@ class ValueParts {
     if (number < 0 || number > INT32_MAX || part.size == 0) return false;
     const auto at = static_cast<std::size_t>(number);
     if (at >= parts_.size()) parts_.resize(at + 1);
-    if (std::exchange(parts_[at].changed, true)) return false;  // Twice.
-    parts_[at].version = version;
+    if (parts_[at].changed) return false;  // Twice.
+    parts_[at] = {version, true};
     if (at + 1 == parts_.size()) last_.assign(part.data, part.size);
     for (Text value; part.size != 0; ++stored_) {
       std::int64_t by = 0;

@@ -278,18 +278,20 @@ class WindowJoin : JoinRules<Definition> {
   template <Side kSide>
   bool adopt_on(const GraphEntry& entry) {
     if (entry.state.size == 0) return stored_of<kSide>().adopt_gone(entry.key, entry.version), true;
-    Text bytes = entry.key, state{entry.state.data + 1, entry.state.size - 1}, key_bytes;
+    Text bytes = entry.key, state = entry.state, key_bytes;
+    Mark mark{entry.version, entry.changed};
     std::int64_t end = 0, number = 0;
     RowOn<kSide> row;
     Key key;
-    if (!take_ordered(bytes, end) || bytes.size == 0 || !row.take(state) || state.size != 0)
+    if (!take_ordered(bytes, end) || bytes.size == 0 ||
+        !stored_of<kSide>().take_begin(state, mark) || !row.take(state) || state.size != 0)
       return false;
     bytes = {bytes.data + 1, bytes.size - 1};  // Whether there is a NULL, the key says itself.
     if (!take_part(bytes, key_bytes) || !key.take(key_bytes) || !take_ordered(bytes, number) ||
         bytes.size != 0)
       return false;
     auto& item = window_at(end).template add<kSide>(key, row, number);
-    item.mark = {entry.version, entry.changed};
+    item.mark = mark;
     next_number_ = std::max(next_number_, number + 1);
     return true;
   }

@@ -1,0 +1,38 @@
+// mark.hpp: what an entry of the state begins with, and what memory knows of an entry that a store
+// keeps.
+//
+//   a plain entry   the byte 1
+//   a timed entry   the byte 2, then when it changed (append_ordered): state that ends when it is
+//                   idle
+//
+// So no entry is without bytes: that is what takes a key away.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <holdfast/stream/compile/runtime/bytes.hpp>
+
+namespace holdfast::query {
+
+struct Mark {
+  std::uint64_t version = 0;      // Of what the store has; 0: nothing.
+  bool changed : 1 = false;       // Since.
+  std::int64_t used_ms : 63 = 0;  // When it changed, of a timed entry.
+};
+
+inline constexpr char kPlainEntry = 1, kTimedEntry = 2;
+
+// What an entry begins with. `used_ms`: null, of a plain one.
+inline void append_begin(const std::int64_t* used_ms, std::string& bytes) {
+  bytes += used_ms == nullptr ? kPlainEntry : kTimedEntry;
+  if (used_ms != nullptr) append_ordered(*used_ms, bytes);
+}
+// Takes it off. `used_ms` stays as it is where the entry is plain. False: it is no entry.
+inline bool take_begin(Text& state, std::int64_t& used_ms) {
+  char form = 0;
+  if (!take_raw(state, form)) return false;
+  return form == kPlainEntry || (form == kTimedEntry && take_ordered(state, used_ms));
+}
+
+}  // namespace holdfast::query
