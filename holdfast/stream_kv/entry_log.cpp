@@ -278,7 +278,7 @@ Status EntryLog::end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64
                              std::int64_t began_ms, std::uint64_t epoch, PutBlock put) {
   HF_ASSIGN_OR_RETURN(const auto pinned, store.get_pinned(key_of(blocks_[block])));
   auto oldest = kNever;  // Of what stays.
-  HF_RETURN_IF_ERROR(for_each_entry(pinned.value(), [&](const Entry& entry) -> Status {
+  const auto look_at = [&](const Entry& entry) -> Status {
     if (!is_newest(entry, block) || entry.state.empty()) return {};
     const auto time = time_of(entry);
     if (HF_MUTANT("KS21", (time == kAlways ? began_ms : time) > oldest_ms, time > oldest_ms)) {
@@ -289,7 +289,8 @@ Status EntryLog::end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64
     append(entry.handle, entry.key, {}, epoch);
     put_bytes_ += places_[entry.handle].bytes;
     return {};
-  }));
+  };
+  HF_RETURN_IF_ERROR(for_each_entry(pinned.value(), look_at));
   blocks_[block].oldest_ms = HF_MUTANT("KS22", oldest, kNever);
   return {};
 }

@@ -13,6 +13,7 @@
 import collections
 import csv
 import io
+import itertools
 import os
 import pathlib
 import random
@@ -382,13 +383,18 @@ IDLE = {  # What a, b and a give where the first a is forgotten, and where it is
 }
 
 
-def check_idle_state():
+def check_idle_state(directory):
+    """Interpreted, compiled, and where no entry stays in memory beside the region."""
+    compiled = ['--compile', 'wait', '--cache', str(directory / 'idle_cache')]
+    ways = {'interpreted': ['--compile', 'never'], 'compiled': compiled,
+            'fetched': [*compiled, '--state', 'kv', '--state-memory', '1kb', '--checkpoint', '20ms']}
     for query, answers in IDLE.items():
-        for ttl, wanted in zip(('300 ms', '1 h'), answers):
+        for way, (ttl, wanted) in itertools.product(ways, zip(('300 ms', '1 h'), answers)):
             listener = socket.create_server(('127.0.0.1', 0))
             text = (f"SET 'table.exec.state.ttl' = '{ttl}';\nCREATE TABLE t (k STRING) WITH ('connector' = 'socket', 'hostname' = "
                     f"'127.0.0.1', 'port' = '{listener.getsockname()[1]}', 'format' = 'csv');\n{query}")
-            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--watch', '--compile', 'never', '-e', text],
+            region = ['--region', f'{directory}/idle{listener.getsockname()[1]}?granularity=line'] if way == 'fetched' else []
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--watch', *ways[way], *region, '-e', text],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             connection, _ = listener.accept()
             connection.sendall(b'a\n')
@@ -398,8 +404,10 @@ def check_idle_state():
             connection.sendall(b'b\na\n')
             connection.close()
             listener.close()
-            seen = process.communicate(timeout=60)[0].split()[1:]
-            assert process.returncode == 0 and seen == wanted, (query, ttl, seen)
+            seen, said = process.communicate(timeout=60)
+            seen = seen.split()[1:]
+            assert process.returncode == 0 and seen == wanted, (query, way, ttl, seen)
+            assert 'interpreted:' not in said and (', compiled' in said) == (way != 'interpreted'), (query, way, said)
     refused = run("SET 'table.exec.state.ttl' = 'soon'; SELECT 1", code=2)
     assert "table.exec.state.ttl = 'soon'" in refused.stderr, refused.stderr
     print('state that nobody changes is forgotten')
@@ -467,7 +475,7 @@ def main():
     try:
         check_duckdb(directory)
         check_time(directory)
-        check_idle_state()
+        check_idle_state(directory)
         rand = random.Random(9)
         for state in stores(HOLDFAST):
             (directory / f'clock_{state}').mkdir()

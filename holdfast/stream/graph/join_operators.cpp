@@ -125,7 +125,7 @@ Status RegularJoin::take(std::size_t side, RowKind kind, const sql::Row& row) {
     return {};
   }));
   // A row that goes is no more there when its partners are told.
-  HF_RETURN_IF_ERROR(keep(side, kind, key, row, partners));
+  if (!keep(side, kind, key, row, partners)) return {};
   for (const auto place : matches)
     HF_RETURN_IF_ERROR(meet(side, kind, row, others.changing(place)));
   return show_alone(side, kind, row, partners);
@@ -141,8 +141,10 @@ Status RegularJoin::show_alone(std::size_t side, RowKind kind, const sql::Row& r
   return keeps(side) && partners == 0 ? emit_alone(kind, side, row) : Status();
 }
 
-Status RegularJoin::keep(std::size_t side, RowKind kind, const std::string& key,
-                         const sql::Row& row, std::int64_t partners) {
+// False: a row goes that is not there. It was late, or its time was over: who came since has not
+// counted it.
+bool RegularJoin::keep(std::size_t side, RowKind kind, const std::string& key, const sql::Row& row,
+                       std::int64_t partners) {
   auto full = key + bytes_of(row, columns_of(side));
   auto& table = tables_[side];
   if (adds(kind)) {
@@ -151,12 +153,12 @@ Status RegularJoin::keep(std::size_t side, RowKind kind, const std::string& key,
       counted.row = row;
       counted.partners = partners;
     }
-    return {};
+    return true;
   }
   const auto found = table.find(full);
-  if (found == table.end()) return {};
+  if (found == table.end()) return false;
   if (--table.changing(found).count == 0) table.erase(found);
-  return {};
+  return true;
 }
 
 // A row of `side` comes or goes, and is a partner of `other`.

@@ -73,7 +73,7 @@ class RegularJoin : public JoinOperator {
   Status meet(std::size_t side, RowKind kind, const sql::Row& row, Counted& other);
   Status meet_semi(std::int64_t before, RowKind kind, Counted& left);
   Status show_alone(std::size_t side, RowKind kind, const sql::Row& row, std::int64_t partners);
-  Status keep(std::size_t side, RowKind kind, const std::string& key, const sql::Row& row,
+  bool keep(std::size_t side, RowKind kind, const std::string& key, const sql::Row& row,
               std::int64_t partners);
 
   std::array<Table, 2> tables_;

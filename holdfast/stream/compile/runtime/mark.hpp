@@ -16,9 +16,11 @@
 namespace holdfast::query {
 
 struct Mark {
-  std::uint64_t version = 0;      // Of what the store has; 0: nothing.
-  bool changed : 1 = false;       // Since.
-  std::int64_t used_ms : 63 = 0;  // When it changed, of a timed entry.
+  std::uint64_t version = 0;       // Of what the store has; 0: nothing.
+  bool changed : 1 = false;        // Since.
+  std::uint64_t used_ms : 63 = 0;  // When it changed, of a timed entry.
+
+  void use_at(std::int64_t ms) { used_ms = static_cast<std::uint64_t>(ms) & (~0ull >> 1); }
 };
 
 inline constexpr char kPlainEntry = 1, kTimedEntry = 2;

@@ -52,7 +52,7 @@ class RegularJoin : JoinRules<Definition> {
       matches_.push_back(i);
     }
     // A row that goes is no more there when its partners are told.
-    keep<kSide>(entry, change, row, count);
+    if (!keep<kSide>(entry, change, row, count)) return erase_if_empty(entry);
     for (const auto number : matches_) {
       auto& partner = *partners[number];
       if (stored_of<kOther>().change(partner.mark)) pairs_.note(entry);
@@ -60,7 +60,7 @@ class RegularJoin : JoinRules<Definition> {
       if (run_.failed) return;
     }
     show_alone<kSide>(graph, change, row, count);
-    if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
+    erase_if_empty(entry);
   }
 
   void adopt_stored(std::int64_t) {
@@ -114,7 +114,7 @@ class RegularJoin : JoinRules<Definition> {
     pairs_.for_each([this](Entry& entry) {
       end_idle_on<Side::kLeft>(entry);
       end_idle_on<Side::kRight>(entry);
-      if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
+      erase_if_empty(entry);
       return true;
     });
   }
@@ -150,23 +150,30 @@ class RegularJoin : JoinRules<Definition> {
     };
   }
 
+  void erase_if_empty(Entry& entry) {
+    if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
+  }
+
+  // False: a row goes that is not there. It was late, or its time was over: who came since has not
+  // counted it.
   template <Side kSide>
-  void keep(Entry& entry, Change change, const RowOn<kSide>& row, std::int64_t partners) {
+  bool keep(Entry& entry, Change change, const RowOn<kSide>& row, std::int64_t partners) {
     auto& rows = bag<kSide>(entry.value);
     auto& stored = stored_of<kSide>();
     if (adds(change)) {
       auto& mark = rows.add(memory_, row, 1, partners, {}).mark;
       stored.come(mark, key_of(entry.key, row));
       if (stored.change(mark)) pairs_.note(entry);
-      return;
+      return true;
     }
     auto* const found = rows.find(memory_, row);
-    if (found == nullptr) return;
+    if (found == nullptr) return false;
     if (stored.change(found->mark)) pairs_.note(entry);
-    if (--found->count != 0) return;
+    if (--found->count != 0) return true;
     stored.erase(found->mark, key_of(entry.key, row));
     if constexpr (RowOn<kSide>::kTexts) run_.flush();  // It may have been written.
     rows.erase(memory_, *found);
+    return true;
   }
   // A row of `kSide` comes or goes, and is a partner of `other`.
   template <Side kSide, class Graph, class Item>

@@ -45,7 +45,7 @@ class StoredEntries {
   bool keeps() const { return keeps_; }
   // True: for the first time since the last checkpoint. Whoever keeps a list puts it there.
   bool change(Mark& mark) const {
-    if (ends()) mark.used_ms = host_->now_ms();
+    if (ends()) mark.use_at(host_->now_ms());
     if (!keeps_ || mark.changed) return false;
     return mark.changed = true;
   }
@@ -75,7 +75,7 @@ class StoredEntries {
   bool take_begin(Text& state, Mark& mark) const {
     std::int64_t used_ms = ends() ? host_->now_ms() : 0;
     const bool taken = query::take_begin(state, used_ms);
-    mark.used_ms = used_ms;
+    mark.use_at(used_ms);
     return taken;
   }
 
@@ -95,7 +95,9 @@ class StoredEntries {
     oldest_ms_ = host_->now_ms() - idle_ms_;
     sweeps_store_ = is_partial_;
   }
-  bool is_idle(const Mark& mark) const { return mark.used_ms <= oldest_ms_; }
+  bool is_idle(const Mark& mark) const {
+    return static_cast<std::int64_t>(mark.used_ms) <= oldest_ms_;
+  }
 
   // ---- Groups ----
 
@@ -143,7 +145,7 @@ class StoredEntries {
   bool put(Mark& mark, const AppendKey& key, const AppendState& state) {
     key_.clear();
     state_.clear();
-    const std::int64_t used_ms = mark.used_ms;
+    const auto used_ms = static_cast<std::int64_t>(mark.used_ms);
     append_begin(ends() ? &used_ms : nullptr, state_);
     key(key_), state(state_);
     see(key_.size() + state_.size());
