@@ -5,7 +5,7 @@
   1. Random queries over rows that are late, with NULL, texts and decimals: each run interpreted and compiled; the same bytes,
      row by row of the changelog. What is left of it at the end is what DuckDB answers, if there is the package.
   2. Windows in cascades, joins of windows, rankings of windows, rows once per window: the same bytes. Joins with the MIN or
-     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else.
+     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times.
   3. NEXMark's queries: compiled code takes over on the way, and at the beginning: the same bytes.
   4. Runs that are stopped, and runs that are killed, go on compiled and interpreted in turn, on both state stores.
   5. An error of a row: the same words, the same place.
@@ -186,6 +186,29 @@ def check_extremes(directory, cache):
     print(f'{len(EXTREMES)} joins with an extreme are the same, {rows} rows', flush=True)
 
 
+def near_query(rand):
+    join = rand.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
+    low, high = rand.randrange(0, 6), rand.randrange(1, 6)
+    near = (f"SELECT x.ts AS t, x.k, x.v, y.ts AS u, y.d FROM a x {join} b y ON x.k = y.k AND x.ts BETWEEN y.ts - INTERVAL '{low}' SECOND "
+            f"AND y.ts + INTERVAL '{high}' SECOND" + rand.choice(['', ' AND x.v > y.v']))
+    return rand.choice([near, "SELECT window_start, COUNT(*), MIN(k), SUM(v) FROM TABLE(TUMBLE(TABLE n, DESCRIPTOR(t), INTERVAL '10' SECOND)) "
+                        'GROUP BY window_start, window_end' if join == 'JOIN' else near]), near
+
+
+def check_near_times(directory, cache):
+    rand, rows, queries = random.Random(SEED), 0, set()
+    for name in 'ab':
+        write(directory / f'{name}.csv', events(rand, 300))
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+    while len(queries) < QUERIES * ROUNDS:
+        query, near = near_query(rand)
+        if query not in queries:
+            queries.add(query)
+            rows += len(check_same(cache, f'{head}CREATE VIEW n AS {near};\n{query}').stdout.splitlines())
+    assert rows > 50, rows
+    print(f'{len(queries)} joins of near times are the same, {rows} rows', flush=True)
+
+
 # ---- 3. NEXMark ----
 def nexmark(name, count):
     tables = (WORKLOADS / 'tables.sql').read_text().replace("'number-of-events' = '100000'", f"'number-of-events' = '{count}'")
@@ -258,6 +281,7 @@ KILLED = [
     'GROUP BY window_start, window_end) y ON x.window_start = y.window_start AND x.window_end = y.window_end',
     'SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS r '
     f"FROM {WINDOW.format('TUMBLE', 'a', '')}) WHERE r <= 3",
+    "SELECT a.ts, a.v, b.ts, b.v FROM a FULL JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
     "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
 ]
 
@@ -341,6 +365,7 @@ def main():
         check_random(directory, cache)
         check_windows(directory, cache)
         check_extremes(directory, cache)
+        check_near_times(directory, cache)
         check_errors(directory, cache)
         check_nexmark(cache)
         for state in stores(HOLDFAST):

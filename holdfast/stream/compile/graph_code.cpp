@@ -206,6 +206,12 @@ class GraphWriter {
   bool has_marks(std::size_t number) const {
     return waits_[number] && (nodes_[number].passes || node(number).inputs.size() > 1);
   }
+  // The watermark behind a node.
+  std::string forwarded(std::size_t number) const {
+    const auto now = "marks" + text(number) + "_.now()";
+    const auto by = nodes_[number].held_back_ms;
+    return by == 0 ? now : "held_back(" + now + ", " + std::to_string(by) + ")";
+  }
   void follow(std::size_t number) {
     if (!waits_[number]) return;
     const auto self = text(number);
@@ -219,7 +225,7 @@ class GraphWriter {
           line("    if (run_.failed) return;");
         }
         line("    marks" + self + "_.settle();");
-        line("    pass" + self + "(marks" + self + "_.now());\n  }");
+        line("    pass" + self + "(" + forwarded(number) + ");\n  }");
       } else {
         line("    pass" + self + "(watermark);\n  }");
       }
@@ -262,11 +268,13 @@ class GraphWriter {
         std::vector<std::string> all;
         for (const auto input : sources)
           all.push_back("w" + text(input));
-        line("    const auto w" + self + " = marks" + self + "_.set({" + joined(all) + "});");
+        line("    marks" + self + "_.set({" + joined(all) + "});");
+        line("    [[maybe_unused]] const auto w" + self + " = " + forwarded(number) + ";");
       } else {
         line("    [[maybe_unused]] const auto w" + self + " = w" + text(sources[0]) + ";");
       }
-      if (nodes_[number].passes) line("    node" + self + "_.set_watermark(w" + self + ");");
+      if (nodes_[number].passes)
+        line("    node" + self + "_.set_watermark(marks" + self + "_.now());");
     }
     line("  }");
   }

@@ -98,8 +98,8 @@ class NodeWriter {
     return end();
   }
   Made operator()(const sql::Join& join) {
-    if (join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kWindow)
-      return not_compiled("a join of near times, of versions or with a look-up");
+    if (join.form == sql::JoinForm::kTemporal || join.form == sql::JoinForm::kLookup)
+      return not_compiled("a join of versions or with a look-up");
     const auto left = columns_of(0).size();
     line("struct Node" + self_ + " {");
     constant("std::int64_t", "kNode", self_);
@@ -123,16 +123,11 @@ class NodeWriter {
          (join.condition == nullptr ? "true" : "is_true(" + both.of(*join.condition) + ")") +
          ";\n  }");
     give("const Out& row", "row");
-    made_.member = "RegularJoin";
+    join_times(join);
     made_.fetches = join.form == sql::JoinForm::kRegular;
-    if (join.form == sql::JoinForm::kWindow) {
-      column("left_end", "Left", join.left_time);
-      column("right_end", "Right", join.right_time);
-      made_.member = "WindowJoin";
-      made_.passes = true;
-    }
+    made_.passes = !made_.fetches;
     for (const std::size_t input : {0, 1}) {
-      leave_out(join, input);
+      if (join.form != sql::JoinForm::kInterval) leave_out(join, input);
       made_.take[input].push_back("node" + self_ + "_.take<Side::" +
                                   (input == 0 ? "kLeft" : "kRight") + ">(*this, change, row);");
     }
@@ -234,6 +229,19 @@ class NodeWriter {
     line("  static Key " + name + "([[maybe_unused]] const " + row +
          "& row, [[maybe_unused]] Run& run) {");
     line("    return " + call("Key", values) + ";\n  }");
+  }
+  void join_times(const sql::Join& join) {
+    made_.member = join.form == sql::JoinForm::kRegular  ? "RegularJoin"
+                   : join.form == sql::JoinForm::kWindow ? "WindowJoin"
+                                                         : "IntervalJoin";
+    if (join.form == sql::JoinForm::kRegular) return;
+    const std::string name = join.form == sql::JoinForm::kWindow ? "end" : "time";
+    column("left_" + name, "Left", join.left_time);
+    column("right_" + name, "Right", join.right_time);
+    if (join.form == sql::JoinForm::kWindow) return;
+    constant("std::int64_t", "kLowMs", std::to_string(join.low_ms));
+    constant("std::int64_t", "kHighMs", std::to_string(join.high_ms));
+    made_.held_back_ms = std::max<std::int64_t>({0, -join.low_ms, join.high_ms});
   }
   // Rows of a join that can have no partner.
   void leave_out(const sql::Join& join, std::size_t input) {

@@ -1,6 +1,7 @@
 // node_source.hpp: one operator of a graph as C++ over runtime/graph.hpp.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct NodeSource {
   bool fetches = false;                        // Its entries by groups, where memory has not all.
   bool counts_times = false;                   // It drops rows without a time itself.
   bool texts_move = false;                     // Those of a row, once it has been given.
+  std::int64_t held_back_ms = 0;               // So much older than the watermark rows may go out.
 };
 
 // Errors: kUnsupported.

@@ -9,8 +9,8 @@ namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
-    kGroupsHeader, kInterfaceHeader, kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader,
-    kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader, kMarkHeader, kOrderHeader,
+    kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
     kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kValuePartsHeader, kValuesHeader,
     kWindowJoinHeader;
 
@@ -19,7 +19,7 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 27> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 28> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -30,6 +30,7 @@ inline constexpr std::array<RuntimeHeader, 27> kRuntimeHeaders = {{
     {"graph_ranks.hpp", kGraphRanksHeader},
     {"groups.hpp", kGroupsHeader},
     {"interface.hpp", kInterfaceHeader},
+    {"interval_join.hpp", kIntervalJoinHeader},
     {"join_rules.hpp", kJoinRulesHeader},
     {"large_pages.hpp", kLargePagesHeader},
     {"mark.hpp", kMarkHeader},

@@ -111,6 +111,7 @@ class WindowJoin : public JoinOperator {
 class IntervalJoin : public JoinOperator {
  public:
   explicit IntervalJoin(const Parts& parts);
+  Status visit_state(VisitState visit) const override;
   StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;

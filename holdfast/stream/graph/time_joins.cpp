@@ -40,6 +40,11 @@ Status IntervalJoin::put_state() {
   return tables_[kRight].put_all();
 }
 
+Status IntervalJoin::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(tables_[kLeft].visit_state(visit));
+  return tables_[kRight].visit_state(visit);
+}
+
 std::int64_t IntervalJoin::held_back() const {
   return std::max<std::int64_t>({0, -join_.low_ms, join_.high_ms});
 }

@@ -291,6 +291,11 @@ class KeyedValues {
   std::vector<std::uint32_t> noted_;  // Some may be gone.
 };
 
+// The watermark behind an operator that gives out rows so much older than its own.
+inline std::int64_t held_back(std::int64_t watermark, std::int64_t by) {
+  return watermark == kNoTime || watermark == kEndOfTime ? watermark : watermark - by;
+}
+
 // The watermarks of an operator's inputs, and the least: its own.
 template <std::size_t kInputs>
 class Marks {

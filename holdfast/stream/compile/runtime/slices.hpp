@@ -22,9 +22,6 @@
 
 namespace holdfast::query {
 
-inline constexpr std::int64_t kEndOfTime = INT64_MAX;
-inline constexpr std::int64_t kNoTime = INT64_MIN;  // No timestamp is so early.
-
 template <class Definition>
 class Slices {
  public:

@@ -16,6 +16,9 @@
 
 namespace holdfast::query {
 
+// Watermarks at the end of the input, and before there is one: no timestamp is so late or so early.
+inline constexpr std::int64_t kEndOfTime = INT64_MAX, kNoTime = INT64_MIN;
+
 template <class T>
 struct Maybe {
   T value{};

@@ -1,0 +1,260 @@
+// operator_twins.hpp: an operator of a graph as the interpreter and as compiled code do it, each with a
+// state store of its own, for tests that give both the same rows: what goes out must be the same. A
+// process that ends may go on as the other one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <holdfast/kv/cursor.hpp>
+#include <holdfast/stream/compile/runtime/graph.hpp>
+#include <holdfast/stream/graph/operator.hpp>
+
+#include "kept_stores.hpp"
+#include "no_host.hpp"
+
+namespace holdfast::stream::graph {
+
+inline constexpr std::int64_t kFirstSlice = query::first_slice(0);
+
+// How long state is kept that no row changes, 0: for ever; and what time it is.
+inline std::int64_t test_idle_ms = 0, test_clock_ms = 0;
+
+inline Retention test_retention() {
+  return {test_idle_ms, [] { return test_clock_ms; }};
+}
+
+// What goes out.
+using Shown = std::vector<std::string>;
+
+inline std::string shown(RowKind kind, const std::vector<std::int64_t>& values) {
+  std::string text = std::to_string(static_cast<int>(kind));
+  for (const auto value : values)
+    text += " " + std::to_string(value);
+  return text;
+}
+
+// Rows of two columns, `k` and `v`, come to an operator of this node.
+struct Subject {
+  std::function<std::unique_ptr<Operator>(const Parts&)> make;
+  sql::Node node;
+  std::size_t inputs = 1;
+};
+
+inline const std::vector<sql::Column> kColumns{{"k", sql::kBigIntType}, {"v", sql::kBigIntType}};
+
+inline sql::ExpressionPointer column(std::uint32_t number) {
+  return sql::column_of(number, sql::kBigIntType, {});
+}
+
+using Watermarks = std::array<std::int64_t, 2>;
+
+using Row = query::RowOf<std::int64_t, std::int64_t>;
+
+template <class... Values>
+void show_compiled(Shown& all, query::Change change, const query::RowOf<Values...>& row,
+                   std::vector<std::int64_t> more = {}) {
+  std::vector<std::int64_t> values;
+  std::apply([&](const auto&... value) { (values.push_back(value.known ? value.value : -1), ...); },
+             row.all());
+  values.insert(values.end(), more.begin(), more.end());
+  all.push_back(shown(static_cast<RowKind>(change), values));
+}
+
+// ---- A process with an operator and a store of its own ----
+
+class Process {
+ public:
+  virtual ~Process() = default;
+  virtual void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) = 0;
+  virtual void advance(std::size_t input, std::int64_t watermark) = 0;
+  virtual void put_state() = 0;
+  Shown rows;
+};
+
+class Interpreted final : public Process {
+ public:
+  Interpreted(const Subject& subject, StateStore& store, const Watermarks& watermarks)
+      : operator_(subject.make({subject.node, {&kColumns, &kColumns}, &store, kFirstSlice,
+                                test_retention()})),
+        last_({subject.node, {&subject.node.columns}, nullptr, 0}, rows) {
+    operator_->add_reader(last_, 0);
+    for (std::size_t i = 0; i < subject.inputs; ++i)
+      operator_->set_watermark(i, watermarks[i]);
+    operator_->restore().value();
+  }
+  void advance(std::size_t input, std::int64_t watermark) override {
+    operator_->advance(input, watermark).value();
+  }
+  void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) override {
+    operator_->take(input, kind, {sql::Value::of(key), sql::Value::of(value)}).value();
+  }
+  void put_state() override { operator_->put_state().value(); }
+
+ private:
+  struct Last final : Operator {
+    Last(const Parts& parts, Shown& shown) : Operator(parts), all(shown) {}
+    Status take(std::size_t, RowKind kind, const sql::Row& row) override {
+      std::vector<std::int64_t> values;
+      for (const auto& value : row)
+        values.push_back(value.null ? -1 : static_cast<std::int64_t>(value.number));
+      all.push_back(shown(kind, values));
+      return {};
+    }
+    Shown& all;
+  };
+  std::unique_ptr<Operator> operator_;
+  Last last_;
+};
+
+class StoreHost final : public query::NoHost {
+ public:
+  explicit StoreHost(StateStore& store) : store_(store) {}
+  bool replace(std::int64_t slice, query::Text key, query::Text state,
+               std::uint64_t& version) override {
+    return store_.replace(slice, view(key), view(state), version).has_value();
+  }
+  bool keeps_entries() const override { return true; }
+  bool finds_groups(std::uint64_t& bytes) const override { return store_.finds_groups(bytes); }
+  bool group_by(std::int64_t slice, query::Grouping grouping) override {
+    return store_.group_by(slice, grouping, 0).value();
+  }
+  bool for_each_of_group(std::int64_t slice, query::Text group,
+                         query::VisitVersions& visit) override {
+    const auto visit_one = [&](std::string_view key, std::string_view state,
+                               std::uint64_t version) -> Status {
+      if (visit.entry({key.data(), key.size()}, {state.data(), state.size()}, version)) return {};
+      return Error{Errc::kCorrupt, "none of this query"};
+    };
+    return store_.for_each_of_group(slice, view(group), visit_one).has_value();
+  }
+  std::int64_t idle_ms() const override { return test_idle_ms; }
+  std::int64_t now_ms() const override { return test_clock_ms; }
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
+    store_.end_idle(slice, oldest_ms, began_ms);
+  }
+
+ private:
+  static std::string_view view(query::Text text) { return {text.data, text.size}; }
+  StateStore& store_;
+};
+
+// Goes on where the interpreter is that has read the store.
+template <class Compiled, bool kTwoInputs = false>
+class CompiledProcess final : public Process {
+ public:
+  CompiledProcess(const Subject& subject, StateStore& store, const Watermarks& watermarks)
+      : host_(store), run_{host_, output_}, operator_(run_) {
+    const auto before = subject.make(
+        {subject.node, {&kColumns, &kColumns}, &store, kFirstSlice, test_retention()});
+    before->restore().value();
+    marks_.set(watermarks);
+    if constexpr (requires { operator_.set_watermark(std::int64_t{}); })
+      operator_.set_watermark(marks_.now());
+    if constexpr (requires { operator_.adopt_stored(std::int64_t{}); }) {
+      for (const auto slice : before->stored_slices())
+        operator_.adopt_stored(slice);
+    }
+    before
+        ->visit_state([&](std::int64_t slice, std::string_view key, std::string_view state,
+                          std::uint64_t version, bool changed) -> Status {
+          EXPECT_TRUE(operator_.adopt({slice,
+                                       {key.data(), key.size()},
+                                       {state.data(), state.size()},
+                                       version,
+                                       changed}));
+          return {};
+        })
+        .value();
+  }
+  void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) override {
+    const Row row(query::some(key), query::some(value));
+    const auto change = static_cast<query::Change>(kind);
+    if constexpr (!kTwoInputs) {
+      operator_.take(rows, change, row);
+    } else if (input == 0) {
+      operator_.template take<query::Side::kLeft>(rows, change, row);
+    } else {
+      operator_.template take<query::Side::kRight>(rows, change, row);
+    }
+    EXPECT_FALSE(run_.failed);
+  }
+  void advance(std::size_t input, std::int64_t watermark) override {
+    if (!marks_.move(input, watermark)) return;
+    if constexpr (requires { operator_.pass(rows, std::int64_t{}, std::int64_t{}); })
+      operator_.pass(rows, marks_.now(), marks_.next());
+    EXPECT_FALSE(run_.failed);
+    marks_.settle();
+  }
+  void put_state() override { EXPECT_TRUE(operator_.put_state()); }
+
+ private:
+  StoreHost host_;
+  query::Output output_;
+  query::Run run_;
+  Compiled operator_;
+  query::Marks<2> marks_;
+};
+
+using Begin =
+    std::function<std::unique_ptr<Process>(const Subject&, StateStore&, const Watermarks&)>;
+
+inline std::unique_ptr<Process> begin_interpreted(const Subject& subject, StateStore& store,
+                                                  const Watermarks& watermarks) {
+  return std::make_unique<Interpreted>(subject, store, watermarks);
+}
+template <class Compiled, bool kTwoInputs = false>
+std::unique_ptr<Process> begin_compiled(const Subject& subject, StateStore& store,
+                                        const Watermarks& watermarks) {
+  return std::make_unique<CompiledProcess<Compiled, kTwoInputs>>(subject, store, watermarks);
+}
+
+// Its lives, on one region.
+class World {
+ public:
+  World(std::string place, std::uint64_t memory_bytes)
+      : place_(std::move(place)), memory_bytes_(memory_bytes) {}
+
+  void begin(const Subject& subject, const Begin& begin,
+             const Watermarks& watermarks = {kNoWatermark, kNoWatermark}) {
+    process.reset();
+    store_.reset();
+    region_.reset();
+    region_ = KvStateStore::open_region(place_).value();
+    store_ = std::make_unique<KvStateStore>(region_, 1, memory_bytes_);
+    const auto found = store_->open().value();
+    epoch_ = found ? found->epoch : 0;
+    process = begin(subject, *store_, watermarks);
+  }
+  void complete() {
+    process->put_state();
+    store_->complete({++epoch_, "m"}).value();
+  }
+  // Of blocks of entries.
+  std::size_t bytes() {
+    std::size_t bytes = 0;
+    auto cursor = region_->cursor().value();
+    for (const auto slice : {kFirstSlice, kFirstSlice + 1}) {
+      for (cursor.first(StateKeys(1).log_of_slice(slice)); cursor; cursor.next())
+        bytes += cursor.value().size();
+    }
+    return bytes;
+  }
+
+  std::unique_ptr<Process> process;
+
+ private:
+  const std::string place_;
+  const std::uint64_t memory_bytes_;
+  std::shared_ptr<kv::Store<>> region_;
+  std::unique_ptr<KvStateStore> store_;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace holdfast::stream::graph
