@@ -66,6 +66,8 @@ class Operators {
   virtual void watch() {}
   virtual std::vector<OperatorProgress> operators() const { return {}; }
 
+  // Whether what comes before the first row is done: others can go on from here.
+  virtual bool has_begun() const { return true; }
   // Before the next two are asked: what is in several places comes together.
   virtual Status settle() { return {}; }
   // Others go on from here, between two rows: the slices of which the store has entries that it

@@ -5,7 +5,7 @@
   1. Random queries over rows that are late, with NULL, texts and decimals: each run interpreted and compiled; the same bytes,
      row by row of the changelog. What is left of it at the end is what DuckDB answers, if there is the package.
   2. Windows in cascades, joins of windows, rankings of windows, rows once per window: the same bytes. Joins with the MIN or
-     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times.
+     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times, of versions, with a look-up.
   3. NEXMark's queries: compiled code takes over on the way, and at the beginning: the same bytes.
   4. Runs that are stopped, and runs that are killed, go on compiled and interpreted in turn, on both state stores.
   5. An error of a row: the same words, the same place.
@@ -206,7 +206,15 @@ def check_near_times(directory, cache):
             queries.add(query)
             rows += len(check_same(cache, f'{head}CREATE VIEW n AS {near};\n{query}').stdout.splitlines())
     assert rows > 50, rows
-    print(f'{len(queries)} joins of near times are the same, {rows} rows', flush=True)
+    versions = table('c', directory / 'b.csv', COLUMNS).replace("v BIGINT, ", "v BIGINT, PRIMARY KEY (k) NOT ENFORCED, ", 1)
+    for join, of in (('JOIN', 'c FOR SYSTEM_TIME AS OF x.ts'), ('LEFT JOIN', 'c FOR SYSTEM_TIME AS OF x.ts'),
+                     ('LEFT JOIN', 'b FOR SYSTEM_TIME AS OF x.p')):
+        query = f'SELECT x.ts, x.k, x.v, y.v, y.d FROM (SELECT *, PROCTIME() AS p FROM a) x {join} {of} AS y ON x.k = y.k'
+        found = len(check_same(cache, head + versions + query).stdout.splitlines())
+        assert found > 100, (query, found)
+        queries.add(query)
+        rows += found
+    print(f'{len(queries)} joins by times are the same, {rows} rows', flush=True)
 
 
 # ---- 3. NEXMark ----

@@ -77,7 +77,6 @@ class GraphWriter {
     for (std::size_t number = 0; number < plan_.nodes.size(); ++number) {
       const auto* scan = std::get_if<sql::Scan>(&node(number).what);
       if (scan == nullptr) continue;
-      if (scan->looked_up) return not_compiled("a table that is looked up");
       HF_ASSIGN_OR_RETURN(auto layout, layout_of(*scan->table));
       tables_.push_back(number);
       source_.layouts.push_back(std::move(layout));

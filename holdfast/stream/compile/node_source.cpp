@@ -98,8 +98,6 @@ class NodeWriter {
     return end();
   }
   Made operator()(const sql::Join& join) {
-    if (join.form == sql::JoinForm::kTemporal || join.form == sql::JoinForm::kLookup)
-      return not_compiled("a join of versions or with a look-up");
     const auto left = columns_of(0).size();
     line("struct Node" + self_ + " {");
     constant("std::int64_t", "kNode", self_);
@@ -123,11 +121,11 @@ class NodeWriter {
          (join.condition == nullptr ? "true" : "is_true(" + both.of(*join.condition) + ")") +
          ";\n  }");
     give("const Out& row", "row");
-    join_times(join);
     made_.fetches = join.form == sql::JoinForm::kRegular;
-    made_.passes = !made_.fetches;
+    made_.passes = !made_.fetches && join.form != sql::JoinForm::kLookup;
+    join_times(join);
     for (const std::size_t input : {0, 1}) {
-      if (join.form != sql::JoinForm::kInterval) leave_out(join, input);
+      leave_out(join, input);
       made_.take[input].push_back("node" + self_ + "_.take<Side::" +
                                   (input == 0 ? "kLeft" : "kRight") + ">(*this, change, row);");
     }
@@ -231,20 +229,19 @@ class NodeWriter {
     line("    return " + call("Key", values) + ";\n  }");
   }
   void join_times(const sql::Join& join) {
-    made_.member = join.form == sql::JoinForm::kRegular  ? "RegularJoin"
-                   : join.form == sql::JoinForm::kWindow ? "WindowJoin"
-                                                         : "IntervalJoin";
-    if (join.form == sql::JoinForm::kRegular) return;
+    made_.member = name_of(join.form);
+    if (!made_.passes) return;
     const std::string name = join.form == sql::JoinForm::kWindow ? "end" : "time";
     column("left_" + name, "Left", join.left_time);
     column("right_" + name, "Right", join.right_time);
-    if (join.form == sql::JoinForm::kWindow) return;
+    if (join.form != sql::JoinForm::kInterval) return;
     constant("std::int64_t", "kLowMs", std::to_string(join.low_ms));
     constant("std::int64_t", "kHighMs", std::to_string(join.high_ms));
     made_.held_back_ms = std::max<std::int64_t>({0, -join.low_ms, join.high_ms});
   }
   // Rows of a join that can have no partner.
   void leave_out(const sql::Join& join, std::size_t input) {
+    if (join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kWindow) return;
     const auto partner = extreme_partner(plan_, number_, input);
     if (!partner) return;
     const auto get = [](std::uint32_t column) { return "row.get<" + number_text(column) + ">()"; };
@@ -304,6 +301,15 @@ class NodeWriter {
   void column(const std::string& name, const std::string& row, std::uint32_t number) {
     line("  static Maybe<std::int64_t> " + name + "(const " + row + "& row) {");
     line("    return row.get<" + number_text(number) + ">();\n  }");
+  }
+  static std::string name_of(sql::JoinForm form) {
+    switch (form) {
+      case sql::JoinForm::kRegular: return "RegularJoin";
+      case sql::JoinForm::kWindow: return "WindowJoin";
+      case sql::JoinForm::kInterval: return "IntervalJoin";
+      case sql::JoinForm::kTemporal: return "TemporalJoin";
+      default: return "LookupJoin";
+    }
   }
   static std::string name_of(sql::JoinKind kind) {
     switch (kind) {

@@ -11,15 +11,15 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
     kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader, kMarkHeader, kOrderHeader,
     kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kValuePartsHeader, kValuesHeader,
-    kWindowJoinHeader;
+    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
+    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 28> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 29> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -45,6 +45,7 @@ inline constexpr std::array<RuntimeHeader, 28> kRuntimeHeaders = {{
     {"sorted_runs.hpp", kSortedRunsHeader},
     {"stored_entries.hpp", kStoredEntriesHeader},
     {"table.hpp", kTableHeader},
+    {"temporal_join.hpp", kTemporalJoinHeader},
     {"value_parts.hpp", kValuePartsHeader},
     {"values.hpp", kValuesHeader},
     {"window_join.hpp", kWindowJoinHeader},

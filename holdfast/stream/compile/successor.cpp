@@ -37,7 +37,7 @@ class Attempt {
     if (!compilation_) return std::unique_ptr<Operators>();
     const auto library = mode_ == CompileMode::kWait ? compilation_->wait() : compilation_->poll();
     if (!library) give_up(library.error());
-    if (!library || *library == nullptr) return std::unique_ptr<Operators>();
+    if (!library || *library == nullptr || !now.has_begun()) return std::unique_ptr<Operators>();
     return compiled_operators(now, plan_, source_, *library, sink, store);
   }
 

@@ -129,6 +129,11 @@ void GraphOperators::find_inputs() {
   }
 }
 
+bool GraphOperators::has_lookups() const {
+  return std::any_of(inputs_.begin(), inputs_.end(),
+                     [](const Input& input) { return input.looked_up; });
+}
+
 // Some rows, so that a table without an end keeps no signal waiting. False: there are more to come.
 Result<bool> GraphOperators::read_lookups() {
   constexpr int kAtOnce = 4096;

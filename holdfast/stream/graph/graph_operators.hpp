@@ -65,6 +65,7 @@ class GraphOperators : public Operators {
   Status restore(const OperatorCounts& counts) override;
   Result<Progress> take(Source& source) override;
   Status end() override { return {}; }
+  bool has_begun() const override { return begun_ || !has_lookups(); }
   Status put_state() override;
   OperatorCounts counts() const override;
   void watch() override;
@@ -101,6 +102,7 @@ class GraphOperators : public Operators {
   void connect();
   void find_inputs();
   Result<bool> begin();
+  bool has_lookups() const;
   Result<bool> read_lookups();
   Result<bool> ask(Input& input);
   Result<bool> take_row(Input& input);

@@ -152,6 +152,7 @@ class IntervalJoin : public JoinOperator {
 class TemporalJoin : public JoinOperator {
  public:
   explicit TemporalJoin(const Parts& parts);
+  Status visit_state(VisitState visit) const override;
   StateSize state_size() const override { return size_of(left_, right_); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
@@ -172,6 +173,8 @@ class LookupJoin : public JoinOperator {
  public:
   using JoinOperator::JoinOperator;
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
+  // The table that was read, as entries that no store has.
+  Status visit_state(VisitState visit) const override;
 
  private:
   std::map<std::string, std::vector<sql::Row>> table_;

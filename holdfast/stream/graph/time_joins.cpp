@@ -120,6 +120,11 @@ Status TemporalJoin::put_state() {
   return right_.put_all();
 }
 
+Status TemporalJoin::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(left_.visit_state(visit));
+  return right_.visit_state(visit);
+}
+
 Status TemporalJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   const auto time = time_in(side, row);
   if (time == kNoWatermark) return ++rows_without_time, Status();
@@ -184,6 +189,19 @@ Status TemporalJoin::show(const sql::Row& left) {
 }
 
 // ---- Look-ups ----
+Status LookupJoin::visit_state(VisitState visit) const {
+  std::string bytes;
+  for (const auto& [key, rows] : table_) {
+    for (const auto& row : rows) {
+      bytes.clear();
+      query::append_begin(nullptr, bytes);
+      RowCodec{&columns_of(kRight)}.encode(row, bytes);
+      HF_RETURN_IF_ERROR(visit(slice(0), key, bytes, 0, false));
+    }
+  }
+  return {};
+}
+
 Status LookupJoin::take(std::size_t side, RowKind kind, const sql::Row& row) {
   bool null = false, matched = false;
   HF_ASSIGN_OR_RETURN(const auto key, key_of(side, row, null));
