@@ -112,15 +112,18 @@ class FetchedTable {
     begin();
   }
 
-  void begin() {
+  void begin(Retention retention = {}) {
     table_.reset();
     store_.reset();
     store_ = std::make_unique<KvStateStore>(KvStateStore::open_region(place_ / "state").value(), 1,
                                             memory_bytes_);
     const auto found = store_->open().value();
     epoch_ = found ? found->epoch : 0;
-    table_ = std::make_unique<NumberTable>(store_.get(), 5, NumberCodec(), Retention(), grouping_);
+    table_ = std::make_unique<NumberTable>(store_.get(), 5, NumberCodec(), retention, grouping_);
     table_->restore().value();
+  }
+  void sweep(std::int64_t oldest) {
+    table_->sweep(oldest, [](const std::string&, std::int64_t) {});
   }
   void complete() {
     table_->put_all().value();
@@ -234,6 +237,53 @@ TEST(FetchedStateTable, ANewEntryIsNotEncodedBeforeItHasAValue) {
     table.erase(table.find("a"));
   }
   EXPECT_TRUE(table.empty());
+}
+
+// Entries of a run that kept all for ever are as if they had changed when this one began.
+TEST(FetchedStateTable, AnEntryWithoutATimeEndsWhenTheRunIsOldEnough) {
+  FetchedTable table;
+  table.at("a") = 1, table.at("b") = 2;
+  table.complete();
+  now_of_test = 1000;
+  table.begin({100, [] { return now_of_test; }});
+  table.sweep(999);
+  table.complete();
+  EXPECT_EQ(table.get("a"), 1);
+  table.at("a") = 3;  // Has a time now.
+  now_of_test = 1150;
+  table.sweep(1000);
+  table.complete();
+  EXPECT_EQ(table.get("b"), -1) << "nobody has changed it since the run began";
+  EXPECT_EQ(table.get("a"), -1);
+  table.at("a") = 4;
+  table.complete();
+  table.sweep(1100);
+  table.complete();
+  EXPECT_EQ(table.get("a"), 4);
+}
+
+// A copy of a checkpoint has a key of the store for each entry. Those that nobody asks for end, too.
+TEST(FetchedStateTable, EntriesOfACopyEnd) {
+  FetchedTable table;
+  const auto timed = [](std::int64_t ms, std::int64_t value) {
+    std::string bytes;
+    query::append_begin(&ms, bytes);
+    NumberCodec().encode(value, bytes);
+    return bytes;
+  };
+  table.store().put_copy(5, "a", timed(1000, 1), 1).value();
+  table.store().put_copy(5, "b", timed(1050, 2), 1).value();
+  table.complete();
+  now_of_test = 1110;
+  table.begin({100, [] { return now_of_test; }});
+  table.sweep(1010);
+  EXPECT_EQ(table.get("a"), -1) << "its time is over";
+  table.begin({100, [] { return now_of_test; }});
+  table.sweep(1010);
+  table.complete();
+  table.begin();
+  EXPECT_EQ(table.get("a"), -1) << "it is not on the medium any more";
+  EXPECT_EQ(table.get("b"), 2);
 }
 
 TEST(FetchedStateTable, IsAsAMap) {
