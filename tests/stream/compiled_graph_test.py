@@ -206,11 +206,11 @@ def check_near_times(directory, cache):
             queries.add(query)
             rows += len(check_same(cache, f'{head}CREATE VIEW n AS {near};\n{query}').stdout.splitlines())
     assert rows > 50, rows
-    versions = table('c', directory / 'b.csv', COLUMNS).replace("v BIGINT, ", "v BIGINT, PRIMARY KEY (k) NOT ENFORCED, ", 1)
-    for join, of in (('JOIN', 'c FOR SYSTEM_TIME AS OF x.ts'), ('LEFT JOIN', 'c FOR SYSTEM_TIME AS OF x.ts'),
-                     ('LEFT JOIN', 'b FOR SYSTEM_TIME AS OF x.p')):
-        query = f'SELECT x.ts, x.k, x.v, y.v, y.d FROM (SELECT *, PROCTIME() AS p FROM a) x {join} {of} AS y ON x.k = y.k'
-        found = len(check_same(cache, head + versions + query).stdout.splitlines())
+    clock = table('l', directory / 'a.csv', COLUMNS).replace('(', '(p AS PROCTIME(), ', 1)
+    versions = table('c', directory / 'b.csv', COLUMNS).replace('(', '(PRIMARY KEY (k) NOT ENFORCED, ', 1)
+    for join in ('a x JOIN c FOR SYSTEM_TIME AS OF x.ts', 'a x LEFT JOIN c FOR SYSTEM_TIME AS OF x.ts', 'l x LEFT JOIN b FOR SYSTEM_TIME AS OF x.p'):
+        query = f'SELECT x.ts, x.k, x.v, y.v, y.d FROM {join} AS y ON x.k = y.k'
+        found = len(check_same(cache, head + clock + versions + query).stdout.splitlines())
         assert found > 100, (query, found)
         queries.add(query)
         rows += found
