@@ -438,25 +438,33 @@ def command_of(directory, head, state, query, final):
 
 
 def check_kills_by_the_clock(directory, state, rand):
-    """Windows of processing time, killed: each row is in one window, whichever."""
+    """Windows of processing time, killed, interpreted and compiled in turn: each row is in one window, whichever."""
     rows = events(rand, 30_000)
     write(directory / 'clock.csv', rows)
     text = (f"CREATE TABLE t ({COLUMNS}, p AS PROCTIME()) WITH ('connector' = 'filesystem', 'path' = '{directory}/clock.csv', 'format' = "
             f"'csv');\nCREATE TABLE o (k STRING, n BIGINT, s BIGINT, t TIMESTAMP(3), u TIMESTAMP(3)) WITH ('connector' = 'filesystem', "
             f"'path' = '{directory}/out', 'format' = 'csv');\nINSERT INTO o SELECT k, COUNT(*), SUM(v), window_start, window_end FROM "
             "TABLE(TUMBLE(TABLE t, DESCRIPTOR(p), INTERVAL '0.005' SECOND)) GROUP BY window_start, window_end, k")
-    kills = 0
+    kills, taken_over, cache = 0, collections.Counter(), ['--cache', str(directory / 'cache')]
+    run(text.replace("/out'", "/first'"), *cache, compiled='wait')  # Compiles.
     while True:
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', 'never', '--checkpoint', '3ms', *where(state, directory, 'clock'), '-e', text],
+        mode = ('never', 'wait')[kills % 2]
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, *cache, '--checkpoint', '3ms', *where(state, directory, 'clock'), '-e', text],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if kills < KILLS:
-            time.sleep(rand.uniform(0.02, 0.15))
+            before = len(list((directory / 'out').glob('part-*.csv')))
+            while process.poll() is None and len(list((directory / 'out').glob('part-*.csv'))) == before:
+                time.sleep(0.001)  # A checkpoint is complete.
+            time.sleep(rand.uniform(0, 0.02))
             process.send_signal(signal.SIGKILL)
         _, message = process.communicate(timeout=300)
         assert process.returncode in (0, -signal.SIGKILL), message
+        taken_over[mode] += b'resumed from checkpoint' in message
         if process.returncode == 0:
+            assert mode == 'never' or b', compiled' in message, message
             break
         kills += 1
+    assert kills < 2 or min(taken_over['never'], taken_over['wait']) > 0, (kills, taken_over)
     wanted, got, windows = collections.Counter(), collections.Counter(), set()
     for _, key, value, _ in rows:
         wanted[key or '\\N', 'n'] += 1

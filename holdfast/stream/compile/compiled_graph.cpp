@@ -40,6 +40,8 @@ Status CompiledGraph::adopt(const graph::GraphOperators& before) {
     inputs_[i].ended = tables[i].ended;
     taken_before_.push_back(tables[i].rows);
   }
+  for (std::size_t node = 0; node < plan_.nodes.size(); ++node)
+    graph_->adopt_clock(node, before.node(node).watermark());
   graph_->adopt(inputs_.data());
   host_.rows_out = before.counts().rows_out;
   for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
@@ -117,6 +119,8 @@ Result<Operators::Progress> CompiledGraph::take(Source&) {
   const bool in_blocks = std::all_of(tables_.begin(), tables_.end(),
                                      [](const Table& table) { return table.records != nullptr; });
   const std::uint64_t most = in_blocks ? kRecords : kRows;
+  host_.look_at_clock();
+  if (!graph_->tick()) return host_.status().error();
   const auto now = graph::Idle::Clock::now();
   for (std::size_t i = 0; i < tables_.size(); ++i)
     inputs_[i].waits = tables_[i].rests = tables_[i].idle.rests(now);
@@ -161,6 +165,8 @@ Status CompiledGraph::put_state() {
   if (store_ == nullptr) return {};
   for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
     progress_.set_dropped(node, late_rows(node), rows_without_time(node));
+    std::int64_t watermark = 0;
+    if (graph_->clock_watermark(node, watermark)) progress_.set_clock(node, watermark);
   }
   if (!graph_->put_state()) return host_.status();
   return progress_.put_all();

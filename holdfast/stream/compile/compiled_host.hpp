@@ -65,9 +65,7 @@ class CompiledHost : public query::Host {
   void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
 
   // Before rows are taken.
-  void look_at_clock() {
-    if (retention_.ends()) now_ms_ = retention_.now();
-  }
+  void look_at_clock() { now_ms_ = retention_.now(); }
 
   Status status() const { return status_; }
   // So that calls succeed again.

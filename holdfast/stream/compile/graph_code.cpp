@@ -55,6 +55,7 @@ class GraphWriter {
     text_ += steps;
     inputs();
     watermarks();
+    clocks();
     state();
     counters();
     members();
@@ -88,7 +89,7 @@ class GraphWriter {
   void find_waiting() {
     waits_.resize(plan_.nodes.size());
     for (std::size_t number = plan_.nodes.size(); number-- > 0;) {
-      waits_[number] = nodes_[number].passes;
+      waits_[number] = nodes_[number].passes || nodes_[number].follows_clock;
       for (const auto& reader : readers_[number])
         waits_[number] = waits_[number] || waits_[reader.node];
     }
@@ -216,7 +217,9 @@ class GraphWriter {
     const auto self = text(number);
     if (!node(number).inputs.empty()) {
       line("  void mark" + self + "([[maybe_unused]] std::size_t input, std::int64_t watermark) {");
-      if (has_marks(number)) {
+      if (nodes_[number].follows_clock) {
+        line("    node" + self + "_.follow(*this, watermark);\n  }");
+      } else if (has_marks(number)) {
         line("    if (!marks" + self + "_.move(input, watermark)) return;");
         if (nodes_[number].passes) {
           line("    node" + self + "_.pass(*this, marks" + self + "_.now(), marks" + self +
@@ -262,7 +265,10 @@ class GraphWriter {
       const auto& sources = node(number).inputs;
       const auto self = text(number);
       if (sources.empty()) {
-        line("    const auto w" + self + " = inputs[" + text(table++) + "].watermark;");
+        line("    [[maybe_unused]] const auto w" + self + " = inputs[" + text(table++) +
+             "].watermark;");
+      } else if (nodes_[number].follows_clock) {
+        line("    [[maybe_unused]] const auto w" + self + " = node" + self + "_.mark();");
       } else if (has_marks(number)) {
         std::vector<std::string> all;
         for (const auto input : sources)
@@ -276,6 +282,34 @@ class GraphWriter {
         line("    node" + self + "_.set_watermark(marks" + self + "_.now());");
     }
     line("  }");
+  }
+
+  // ---- The clock ----
+
+  void clocks() {
+    line("  void tick_clocks() {");
+    for_each_clock([&](const std::string& self) {
+      line("    if (!run_.failed) node" + self + "_.tick(*this);");
+    });
+    line("  }");
+    line("  void adopt_clock(std::size_t node, [[maybe_unused]] std::int64_t mark) override {");
+    line("    switch (node) {");
+    for_each_clock([&](const std::string& self) {
+      line("      case " + self + ": return node" + self + "_.set_mark(mark);");
+    });
+    line("      default: return;\n    }\n  }");
+    line("  bool clock_watermark(std::size_t node, std::int64_t& mark) const override {");
+    line("    switch (node) {");
+    for_each_clock([&](const std::string& self) {
+      line("      case " + self + ": return mark = node" + self + "_.mark(), true;");
+    });
+    line("      default: return static_cast<void>(mark), false;\n    }\n  }");
+  }
+  template <class Visit>
+  void for_each_clock(const Visit& visit) const {
+    for (std::size_t number = 0; number < nodes_.size(); ++number) {
+      if (nodes_[number].follows_clock) visit(text(number));
+    }
   }
 
   // ---- State ----
@@ -308,7 +342,7 @@ class GraphWriter {
       line("    switch (node) {");
       for (std::size_t number = 0; number < nodes_.size(); ++number) {
         const auto self = text(number);
-        if (!nodes_[number].member.empty())
+        if (has_state(nodes_[number]))
           line("      case " + self + ": return node" + self + "_." + name + ";");
         else if (nodes_[number].counts_times && std::string(name) == "rows_without_time")
           line("      case " + self + ": return without_time" + self + "_;");
@@ -325,10 +359,13 @@ class GraphWriter {
     line("      default: return false;\n    }\n  }");
   }
 
+  static bool has_state(const NodeSource& node) {
+    return !node.member.empty() && !node.follows_clock;
+  }
   template <class Visit>
   void for_each_member(const Visit& visit) const {
     for (std::size_t number = 0; number < nodes_.size(); ++number) {
-      if (!nodes_[number].member.empty()) visit(text(number), nodes_[number]);
+      if (has_state(nodes_[number])) visit(text(number), nodes_[number]);
     }
   }
   void members() {

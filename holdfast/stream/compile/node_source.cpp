@@ -173,8 +173,18 @@ class NodeWriter {
     made_.passes = true;
     return end();
   }
-  Made operator()(const sql::ProcessingTime&) {
-    return not_compiled("a window of processing time");
+  Made operator()(const sql::ProcessingTime& time) {
+    begin(input_row(0));
+    auto columns = columns_of_row("row", columns_of(0).size());
+    columns[time.column] = "some(time)";
+    line("  static Row" + self_ + " stamped(const Row& row, std::int64_t time) {");
+    line("    return " + call("Row" + self_, columns) + ";\n  }");
+    give("const Row" + self_ + "& row", "row");
+    line("  template <class Graph>\n  static void mark(Graph& graph, std::int64_t watermark) {");
+    line("    graph.pass" + self_ + "(watermark);\n  }");
+    made_.member = "ClockRows";
+    made_.follows_clock = true;
+    return end();
   }
   Made operator()(const sql::OverAggregate&) { return not_compiled("OVER"); }
   Made operator()(const sql::Sort&) { return not_compiled("ORDER BY"); }

@@ -18,6 +18,7 @@ struct NodeSource {
   std::string member;                          // "RegularJoin<NodeN>"; empty: it has none.
   std::vector<std::vector<std::string>> take;  // Statements that take `row`, by input.
   bool passes = false;                         // It does something when time goes on.
+  bool follows_clock = false;                  // Its watermark is the clock's; it has no state.
   bool slices = false;                         // Its state is merged by slices.
   bool fetches = false;                        // Its entries by groups, where memory has not all.
   bool counts_times = false;                   // It drops rows without a time itself.

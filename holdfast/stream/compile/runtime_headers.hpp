@@ -8,7 +8,7 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
+    kChangesHeader, kClockRowsHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
     kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader, kMarkHeader, kOrderHeader,
     kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
     kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
@@ -19,12 +19,13 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 29> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 30> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
     {"bytes.hpp", kBytesHeader},
     {"changes.hpp", kChangesHeader},
+    {"clock_rows.hpp", kClockRowsHeader},
     {"graph.hpp", kGraphHeader},
     {"graph_groups.hpp", kGraphGroupsHeader},
     {"graph_ranks.hpp", kGraphRanksHeader},

@@ -10,9 +10,12 @@
 //   take_row(input, record, watermark)   the row, to those that read it; the watermark behind it
 //   follow(input, watermark)       the watermark of the table, to those that read it
 //   set_watermarks(inputs)         after a checkpoint: those of all operators
-//   adopt_entry, adopt_stored, put_state, late_rows, rows_without_time: of Graph
+//   tick_clocks()                  those that follow the clock look at it
+//   adopt_entry, adopt_stored, adopt_clock, put_state, late_rows, rows_without_time,
+//   clock_watermark                of Graph
 #pragma once
 
+#include <holdfast/stream/compile/runtime/clock_rows.hpp>
 #include <holdfast/stream/compile/runtime/graph_groups.hpp>
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
 #include <holdfast/stream/compile/runtime/interval_join.hpp>
@@ -52,6 +55,10 @@ class GraphOf : public Graph {
       if (!take_one(inputs[next], next)) return flush();
     }
     next = next_input(inputs);
+    return flush();
+  }
+  bool tick() override {
+    self().tick_clocks();
     return flush();
   }
   bool end(GraphInput* inputs, std::size_t input) override {

@@ -108,7 +108,7 @@ class Host {
   virtual void ask_for_checkpoint() = 0;
   // How long state is kept that no row changes and no watermark ends; 0: for ever.
   virtual std::int64_t idle_ms() const = 0;
-  // The machine's clock, a short while ago. Only where state ends.
+  // The machine's clock, when the rows came that are taken now.
   virtual std::int64_t now_ms() const = 0;
   // Of a slice whose groups are asked for, and of which memory has no entry: what has not changed
   // since `oldest_ms` goes with this checkpoint. What does not say when has at `began_ms`.
@@ -195,18 +195,24 @@ class Graph {
   // Goes on where another has ended: the watermarks of the inputs, entries, slices the store has
   // entries of. False: an entry is none of this query.
   virtual void adopt(const GraphInput* inputs) = 0;
+  // The watermark of a node that follows the clock; before adopt().
+  virtual void adopt_clock(std::size_t node, std::int64_t watermark) = 0;
   virtual bool adopt_entry(const GraphEntry& entry) = 0;
   // Of a slice of entries that replace one another: it is grouped, and memory has not all of them.
   virtual void adopt_stored(std::int64_t slice) = 0;
   // Takes records in the order of the inputs' watermarks, until `most` of them, or until the input
   // that is next has none: its number, or that of no input if all have ended or wait.
   virtual bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) = 0;
+  // The clock goes on, also where no row comes.
+  virtual bool tick() = 0;
   // The input has ended.
   virtual bool end(GraphInput* inputs, std::size_t input) = 0;
   virtual bool put_state() = 0;
   // Rows that a node has dropped.
   virtual std::uint64_t late_rows(std::size_t node) const = 0;
   virtual std::uint64_t rows_without_time(std::size_t node) const = 0;
+  // Of a node that follows the clock. False: it does not.
+  virtual bool clock_watermark(std::size_t node, std::int64_t& watermark) const = 0;
   // Rows that a node has given out; false: nobody counts them, since the inputs' say how many.
   virtual bool rows_out(std::size_t node, std::uint64_t& rows) const = 0;
 };
