@@ -387,15 +387,16 @@ def check_idle_state(directory):
     """Interpreted, compiled, and where no entry stays in memory beside the region."""
     compiled = ['--compile', 'wait', '--cache', str(directory / 'idle_cache')]
     ways = {'interpreted': ['--compile', 'never'], 'compiled': compiled,
-            'fetched': [*compiled, '--state', 'kv', '--state-memory', '1kb', '--checkpoint', '20ms']}
+            'fetched': [*compiled, '--state', 'kv', '--state-memory', '1', '--checkpoint', '20ms']}
     for query, answers in IDLE.items():
         for way, (ttl, wanted) in itertools.product(ways, zip(('300 ms', '1 h'), answers)):
             listener = socket.create_server(('127.0.0.1', 0))
             text = (f"SET 'table.exec.state.ttl' = '{ttl}';\nCREATE TABLE t (k STRING) WITH ('connector' = 'socket', 'hostname' = "
                     f"'127.0.0.1', 'port' = '{listener.getsockname()[1]}', 'format' = 'csv');\n{query}")
-            region = ['--region', f'{directory}/idle{listener.getsockname()[1]}?granularity=line'] if way == 'fetched' else []
+            region = ['--region', f'{directory}/idle{listener.getsockname()[1]}'] if way == 'fetched' else []
             process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--watch', *ways[way], *region, '-e', text],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            listener.settimeout(60)
             connection, _ = listener.accept()
             connection.sendall(b'a\n')
             while ' 1 in ' not in process.stderr.readline():  # It has been taken before the time begins.
