@@ -121,29 +121,42 @@ struct Sum {
   std::int64_t sum = 0, count = 0;
 };
 
-// Each change of an average goes out, as it does from the query.
+// Each change of an average goes out, as it does from the query. All bids are kept: no key is
+// declared, so an auction that comes late meets those before it.
 void q4(const NexmarkEvents& events, Answer& answer) {
+  struct Kept {
+    std::int64_t time, price;
+    std::uint32_t next;
+  };
   struct Item {
-    std::int64_t begins = 0, expires = 0, category = 0, highest = -1;
+    std::int64_t begins = 0, expires = -1, category = 0, highest = -1;
+    std::uint32_t bids = 0;  // The newest; 0: none.
   };
   NumberMap<Item> items;
   NumberMap<Sum> categories;
+  std::vector<Kept> kept(1);
+  const auto compare = [&](Item& item, std::int64_t time, std::int64_t price) {
+    if (time < item.begins || time > item.expires || price <= item.highest) return;
+    auto& sum = categories[item.category];
+    if (sum.count > 0) answer.change(-1, item.category, sum.sum / sum.count);
+    sum.count += item.highest < 0;
+    sum.sum += price - std::max<std::int64_t>(0, item.highest);
+    item.highest = price;
+    answer.add(item.category, sum.sum / sum.count);
+  };
   merge_by_time(
       events.auctions().as<Auction>(), events.bids().as<Bid>(),
       [&](const Auction& auction) {
-        items[auction.id] = {auction.time, auction.expires, auction.category, -1};
+        auto& item = items[auction.id];
+        item = {auction.time, auction.expires, auction.category, -1, item.bids};
+        for (auto bid = item.bids; bid != 0; bid = kept[bid].next)
+          compare(item, kept[bid].time, kept[bid].price);
       },
       [&](const Bid& bid) {
-        auto* const item = items.find(bid.auction);
-        if (item == nullptr || bid.time < item->begins || bid.time > item->expires ||
-            bid.price <= item->highest)
-          return;
-        auto& sum = categories[item->category];
-        if (sum.count > 0) answer.change(-1, item->category, sum.sum / sum.count);
-        sum.count += item->highest < 0;
-        sum.sum += bid.price - std::max<std::int64_t>(0, item->highest);
-        item->highest = bid.price;
-        answer.add(item->category, sum.sum / sum.count);
+        auto& item = items[bid.auction];
+        kept.push_back({bid.time, bid.price, item.bids});
+        item.bids = static_cast<std::uint32_t>(kept.size() - 1);
+        compare(item, bid.time, bid.price);
       });
 }
 
