@@ -50,11 +50,11 @@ Subject distinct() {
   return subject;
 }
 
-// a LEFT JOIN b ON a.k = b.k.
-Subject left_join() {
+// a JOIN b ON a.k = b.k, or a LEFT JOIN.
+Subject join_of(sql::JoinKind kind) {
   Subject subject;
   sql::Join join;
-  join.kind = sql::JoinKind::kLeft;
+  join.kind = kind;
   join.left_keys.push_back(column(0));
   join.right_keys.push_back(column(0));
   subject.node.what = std::move(join);
@@ -122,13 +122,14 @@ struct CompiledDistinct {
   }
 };
 
+template <query::JoinKind kOfKind>
 struct CompiledJoin {
   using Left = Row;
   using Right = Row;
   using Out = query::RowOf<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   using Key = query::KeyOf<std::int64_t>;
   static constexpr std::int64_t kNode = 0;
-  static constexpr auto kKind = query::JoinKind::kLeft;
+  static constexpr auto kKind = kOfKind;
   static Key left_key(const Left& row, query::Run&) { return Key(row.get<0>()); }
   static Key right_key(const Right& row, query::Run&) { return Key(row.get<0>()); }
   static bool holds(const Left&, const Right&, query::Run&) { return true; }
@@ -228,8 +229,13 @@ TEST(IdleState, OfDistinctKeys) {
 }
 // A row that goes when its time is over was told to partners that had not counted it: they had -1 of
 // them then, and a restart refused the state.
-TEST(IdleState, OfJoins) {
-  check(left_join(), true, begin_compiled<query::RegularJoin<CompiledJoin>, true>);
+TEST(IdleState, OfLeftJoins) {
+  check(join_of(sql::JoinKind::kLeft), true,
+        begin_compiled<query::RegularJoin<CompiledJoin<query::JoinKind::kLeft>>, true>);
+}
+TEST(IdleState, OfInnerJoins) {
+  check(join_of(sql::JoinKind::kInner), true,
+        begin_compiled<query::RegularJoin<CompiledJoin<query::JoinKind::kInner>>, true>);
 }
 TEST(IdleState, OfRankingsOfRowsThatStay) {
   check(first_two(false), false, begin_compiled<query::RunningRank<CompiledRank<false>>>);

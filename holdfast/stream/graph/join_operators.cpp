@@ -22,6 +22,10 @@ bool JoinOperator::keeps(std::size_t side) const {
   return join_.kind == (side == kLeft ? JoinKind::kLeft : JoinKind::kRight);
 }
 
+bool JoinOperator::counts_partners(std::size_t side) const {
+  return keeps(side) || (shows_left_alone() && side == kLeft);
+}
+
 bool JoinOperator::shows_left_alone() const {
   return join_.kind == JoinKind::kSemi || join_.kind == JoinKind::kAnti;
 }
@@ -126,8 +130,10 @@ Status RegularJoin::take(std::size_t side, RowKind kind, const sql::Row& row) {
   }));
   // A row that goes is no more there when its partners are told.
   if (!keep(side, kind, key, row, partners)) return {};
-  for (const auto place : matches)
-    HF_RETURN_IF_ERROR(meet(side, kind, row, others.changing(place)));
+  for (const auto place : matches) {
+    auto& other = counts_partners(1 - side) ? others.changing(place) : place->second.value;
+    HF_RETURN_IF_ERROR(meet(side, kind, row, other));
+  }
   return show_alone(side, kind, row, partners);
 }
 
@@ -164,9 +170,9 @@ bool RegularJoin::keep(std::size_t side, RowKind kind, const std::string& key, c
 // A row of `side` comes or goes, and is a partner of `other`.
 Status RegularJoin::meet(std::size_t side, RowKind kind, const sql::Row& row, Counted& other) {
   const auto before = other.partners;
-  other.partners += adds(kind) ? 1 : -1;
-  if (shows_left_alone()) return side == kRight ? meet_semi(before, kind, other) : Status();
   const std::size_t side_of_other = 1 - side;
+  if (counts_partners(side_of_other)) other.partners += adds(kind) ? 1 : -1;
+  if (shows_left_alone()) return side == kRight ? meet_semi(before, kind, other) : Status();
   const bool alone_before = keeps(side_of_other) && adds(kind) && before == 0;
   const bool alone_after = keeps(side_of_other) && !adds(kind) && other.partners == 0;
   for (std::int64_t i = 0; i < other.count; ++i) {

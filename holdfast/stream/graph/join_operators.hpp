@@ -24,6 +24,8 @@ class JoinOperator : public Operator {
   // The rows of this side are shown also where they have no partner.
   bool keeps(std::size_t side) const;
   bool shows_left_alone() const;  // Semi and anti joins.
+  // How many partners a row of this side has says what is shown of it.
+  bool counts_partners(std::size_t side) const;
   Result<std::string> key_of(std::size_t side, const sql::Row& row, bool& null) const;
   Result<bool> holds(const sql::Row& left, const sql::Row& right);
   Status emit_pair(RowKind kind, const sql::Row& left, const sql::Row& right);
@@ -44,7 +46,8 @@ class JoinOperator : public Operator {
 // Each change of a side with all rows that the other side has. Those of a key are fetched when one
 // of it comes. Either both sides have all of their rows in memory, or neither.
 //
-// State, of each side  [key, row] -> how often it is there, how many partners it has.
+// State, of each side  [key, row] -> how often it is there, how many partners it has; had when it
+//                      came, where it does not matter.
 class RegularJoin : public JoinOperator {
  public:
   explicit RegularJoin(const Parts& parts);

@@ -35,6 +35,10 @@ struct JoinRules {
     return kKind == JoinKind::kFull ||
            kKind == (side == Side::kLeft ? JoinKind::kLeft : JoinKind::kRight);
   }
+  // How many partners a row of this side has says what is shown of it.
+  static constexpr bool counts_partners(Side side) {
+    return keeps(side) || (kLeftAlone && side == Side::kLeft);
+  }
   template <Side kSide>
   static auto key(const RowOn<kSide>& row, Run& run) {
     if constexpr (kSide == Side::kLeft)

@@ -13,7 +13,8 @@ namespace holdfast::query {
 // Each change of a side with all rows that the other side has. Those of a key are fetched when one
 // of it comes. Either both sides have all of their rows in memory, or neither.
 //
-// State, of each side  [key, row] -> how often it is there, how many partners it has.
+// State, of each side  [key, row] -> how often it is there, how many partners it has; had when it
+//                      came, where it does not matter.
 template <class Definition>
 class RegularJoin : JoinRules<Definition> {
   using Rules = JoinRules<Definition>;
@@ -55,7 +56,8 @@ class RegularJoin : JoinRules<Definition> {
     if (!keep<kSide>(entry, change, row, count)) return erase_if_empty(entry);
     for (const auto number : matches_) {
       auto& partner = *partners[number];
-      if (stored_of<kOther>().change(partner.mark)) pairs_.note(entry);
+      if (Rules::counts_partners(kOther) && stored_of<kOther>().change(partner.mark))
+        pairs_.note(entry);
       meet<kSide>(graph, change, row, partner);
       if (run_.failed) return;
     }
@@ -180,7 +182,7 @@ class RegularJoin : JoinRules<Definition> {
   void meet(Graph& graph, Change change, const RowOn<kSide>& row, Item& other) {
     constexpr auto kOther = Rules::other(kSide);
     const auto before = other.partners;
-    other.partners += adds(change) ? 1 : -1;
+    if (Rules::counts_partners(kOther)) other.partners += adds(change) ? 1 : -1;
     if constexpr (Rules::kLeftAlone) {
       if constexpr (kSide == Side::kRight) meet_semi(graph, before, change, other);
     } else {
