@@ -111,7 +111,7 @@ def check_random(directory, cache):
 
 # ---- 2. Windows ----
 def window_query(rand):
-    kind = rand.choice(['TUMBLE', 'HOP'])
+    kind = rand.choice(['TUMBLE', 'HOP', 'CUMULATE'])
     of = lambda name: WINDOW.format(kind, name, SIZES[kind])
     counts = lambda name: f'SELECT window_start, window_end, k, COUNT(*) AS n, MAX(d) AS m, MIN(k) AS t FROM {of(name)} GROUP BY window_start, window_end, k'
     join = rand.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])

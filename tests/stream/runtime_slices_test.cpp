@@ -76,9 +76,14 @@ struct Hops {
   static constexpr std::int64_t kSizeMs = query::kSizeMs, kSlideMs = query::kSlideMs;
   static constexpr std::int64_t kOffsetMs = 0;
 };
+template <class StateType>
+struct Steps : Hops<StateType> {
+  static constexpr bool kCumulates = true;
+};
 // A few bytes each, and one that grows.
 using Sums = Hops<StateOf<Count, SumOfIntegers<std::int64_t>>>;
 using Sets = Hops<StateOf<Count, Distinct<std::int64_t, SumOfIntegers<std::int64_t>>>>;
+using Growing = Steps<StateOf<Count, SumOfIntegers<std::int64_t>>>;
 static_assert(SliceTable<Sums::Key, Sums::State>::kBounded);
 static_assert(!SliceTable<Sets::Key, Sets::State>::kBounded);
 
@@ -89,11 +94,13 @@ struct Event {
 // What a window has of a key: how many rows, and the sum.
 using Rows = std::map<std::pair<std::int64_t, std::int64_t>, std::pair<std::int64_t, std::int64_t>>;
 
+template <class Definition>
 Rows rows_by_hand(const std::vector<Event>& events, bool once) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int64_t, std::int64_t>> values;
   for (const auto& event : events) {
-    for (auto end = (event.time / kSlideMs + 1) * kSlideMs; end < event.time + kSizeMs + 1;
-         end += kSlideMs)
+    const auto last = std::is_same_v<Definition, Growing> ? (event.time / kSizeMs + 1) * kSizeMs
+                                                          : event.time + kSizeMs;
+    for (auto end = (event.time / kSlideMs + 1) * kSlideMs; end <= last; end += kSlideMs)
       ++values[{end, event.key}][event.value];
   }
   Rows rows;
@@ -226,7 +233,7 @@ Seen run_with_crashes(std::uint64_t seed, const Course& course, bool once) {
     seen.whole += process.whole();
     seen.runs += process.runs();
   }
-  EXPECT_EQ(rows, rows_by_hand(events, once)) << "seed=" << seed;
+  EXPECT_EQ(rows, rows_by_hand<Definition>(events, once)) << "seed=" << seed;
   return seen;
 }
 
@@ -238,6 +245,11 @@ TEST(RuntimeSlices, WindowsAreThoseByHandWhateverIsForgottenOrKilled) {
   }
   EXPECT_GT(seen.whole, 10);
   EXPECT_GT(seen.runs, 100);
+}
+
+TEST(RuntimeSlices, WindowsThatGrowAreThoseByHand) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed)
+    run_with_crashes<Growing>(seed, course_of(seed), false);
 }
 
 // Of more groups than fit the cache, those that changed are written.

@@ -69,8 +69,6 @@ class NodeWriter {
     return std::move(made_);
   }
   Made operator()(const sql::Group& group) {
-    if (group.windowed && !group.by_columns && group.window.cumulates)
-      return not_compiled("a group by CUMULATE");
     const bool retracts = !group.windowed && plan_.nodes[node_.inputs[0]].updating;
     HF_ASSIGN_OR_RETURN(const auto state, state_type(group.aggregates, retracts, parts_));
     begin(input_row(0));
@@ -307,6 +305,7 @@ class NodeWriter {
     constant("std::int64_t", "kSizeMs", std::to_string(group.window.size_ms));
     constant("std::int64_t", "kSlideMs", std::to_string(group.window.slide_ms));
     constant("std::int64_t", "kOffsetMs", std::to_string(group.window.offset_ms));
+    if (group.window.cumulates) constant("bool", "kCumulates", "true");
   }
   void column(const std::string& name, const std::string& row, std::uint32_t number) {
     line("  static Maybe<std::int64_t> " + name + "(const " + row + "& row) {");

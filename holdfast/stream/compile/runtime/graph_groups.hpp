@@ -11,7 +11,7 @@
 //   out(key, state, run)                  the row of a group; with the window's end behind it if
 //   out(key, state, start, end, run)      there is one
 //   give(graph, change, out)              to those that read it
-//   time(row), kSizeMs, kSlideMs, kOffsetMs       by slices
+//   time(row), kSizeMs, kSlideMs, kOffsetMs       by slices; and kCumulates (slices.hpp)
 //   start(row), end(row)                          by columns
 //   kRetracts                                     rows may be taken back
 //   kHoldsValues                                  of changing groups: an aggregate holds values
@@ -60,7 +60,7 @@ class SliceGroups {
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     const auto emit = [&](const auto& key, const auto& state, std::int64_t end) {
-      const auto row = Definition::out(key, state, end - Definition::kSizeMs, end, run_);
+      const auto row = Definition::out(key, state, slices_.start_of(end), end, run_);
       if (!run_.failed) Definition::give(graph, Change::kInsert, row);
     };
     slices_.advance(watermark, [&](std::int64_t end) {

@@ -9,7 +9,8 @@
 // its keys: so a window may have more groups than memory has room for (sorted_runs.hpp). Where
 // there is no room before the time of the next checkpoint, one is asked for.
 //
-// A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp.
+// A `Definition` has Key, State, kWindowed, kSizeMs, kSlideMs and kOffsetMs, as of groups.hpp; and
+// kCumulates, true, where windows grow by a slide until they are of kSizeMs, and begin anew.
 #pragma once
 
 #include <map>
@@ -70,6 +71,15 @@ class Slices {
     if (rows_ >= look_at_) [[unlikely]]
       look_at_room();
   }
+  // Where the window begins that ends there.
+  static std::int64_t start_of(std::int64_t end) {
+    if constexpr (kCumulates)
+      return floor_divide(end - 1 - Definition::kOffsetMs, Definition::kSizeMs) *
+                 Definition::kSizeMs +
+             Definition::kOffsetMs;
+    else
+      return end - Definition::kSizeMs;
+  }
   // Of a query without windows.
   void find_only() {
     if (current_ == nullptr) current_ = &slice_at(kEndOfTime);
@@ -115,8 +125,7 @@ class Slices {
   template <class Emit>
   void fire(std::int64_t end, const Emit& emit) {
     std::set<std::int64_t> ending;
-    const auto first =
-        Definition::kWindowed ? end - Definition::kSizeMs + Definition::kSlideMs : end;
+    const auto first = Definition::kWindowed ? start_of(end) + Definition::kSlideMs : end;
     ending.insert(stored_.lower_bound(first), stored_.upper_bound(end));
     for (auto it = slices_.lower_bound(first); it != slices_.end() && it->first <= end; ++it)
       ending.insert(it->first);
@@ -163,6 +172,8 @@ class Slices {
   }
 
  private:
+  static constexpr bool kCumulates = requires { Definition::kCumulates; };
+
   bool find_slice_of(std::int64_t time) {
     const auto ms = time - Definition::kOffsetMs;
     const auto slice =
@@ -179,6 +190,7 @@ class Slices {
 
   // The end of the last window that has this slice.
   static std::int64_t last_end(std::int64_t slice) {
+    if constexpr (kCumulates) return start_of(slice) + Definition::kSizeMs;
     return slice + Definition::kSizeMs - Definition::kSlideMs;
   }
   // The end of the first window that has this slice and is not past: window_end - 1 > watermark.
