@@ -131,24 +131,14 @@ class NodeWriter {
   }
   Made operator()(const sql::Rank& rank) {
     if (rank.ranking != sql::Ranking::kRowNumber) return not_compiled("RANK or DENSE_RANK");
-    for (const auto& order : rank.order) {
-      if (order.value->operation != sql::Operation::kColumn)
-        return not_compiled("an order by what is no column");
-    }
+    if (!by_columns(rank.order)) return not_compiled("an order by what is no column");
     begin(input_row(0));
     constant("std::uint64_t", "kFirst", number_text(rank.first) + "u");
     constant("std::uint64_t", "kLast", number_text(rank.last) + "u");
     constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
     alias("Key", key_type(rank.partition));
     key("key", "Row", rank.partition, 0);
-    line("  static int compare(const Row& a, const Row& b) {\n    int order = 0;");
-    for (const auto& order : rank.order) {
-      const auto get = ".get<" + number_text(order.value->column) + ">()";
-      line(std::string("    if (order == 0) order = compare_in_order<") +
-           (order.descending ? "true, " : "false, ") +
-           (order.nulls_first ? "true>(a" : "false>(a") + get + ", b" + get + ");");
-    }
-    line("    return order;\n  }");
+    compare(rank.order);
     give("const Row& row, [[maybe_unused]] std::int64_t number",
          rank.numbered ? "followed_by<Row" + self_ + ">(row, some(number))" : "row");
     if (rank.by_columns) column("end", "Row", rank.end_column);
@@ -185,8 +175,18 @@ class NodeWriter {
     return end();
   }
   Made operator()(const sql::OverAggregate&) { return not_compiled("OVER"); }
-  Made operator()(const sql::Sort&) { return not_compiled("ORDER BY"); }
-  Made operator()(const sql::Materialize&) { return not_compiled("--final of such a query"); }
+  Made operator()(const sql::Sort& sort) {
+    if (!by_columns(sort.keys)) return not_compiled("an order by what is no column");
+    begin(input_row(0));
+    constant("std::uint64_t", "kOffset", number_text(sort.offset) + "u");
+    constant("std::uint64_t", "kLimit", number_text(sort.limit) + "u");
+    give("const Row& row", "row");
+    if (!sort.at_once) count_rows(sort.keys);
+    made_.member = sort.at_once ? "FirstRows" : "SortRows";
+    made_.passes = !sort.at_once;
+    return end();
+  }
+  Made operator()(const sql::Materialize&) { return (*this)(sql::Sort{}); }
 
  private:
   void line(const std::string& text) { made_.definition += text + "\n"; }
@@ -211,6 +211,32 @@ class NodeWriter {
     line("struct Node" + self_ + " {");
     constant("std::int64_t", "kNode", self_);
     alias("Row", row);
+  }
+  static bool by_columns(const std::vector<sql::OrderKey>& order) {
+    return std::all_of(order.begin(), order.end(), [](const sql::OrderKey& key) {
+      return key.value->operation == sql::Operation::kColumn;
+    });
+  }
+  void compare(const std::vector<sql::OrderKey>& keys) {
+    line("  static int compare([[maybe_unused]] const Row& a, [[maybe_unused]] const Row& b) {");
+    line("    int order = 0;");
+    for (const auto& key : keys) {
+      const auto get = ".get<" + number_text(key.value->column) + ">()";
+      line(std::string("    if (order == 0) order = compare_in_order<") +
+           (key.descending ? "true, " : "false, ") + (key.nulls_first ? "true>(a" : "false>(a") +
+           get + ", b" + get + ");");
+    }
+    line("    return order;\n  }");
+  }
+  // Equal rows once, in this order.
+  void count_rows(const std::vector<sql::OrderKey>& keys) {
+    std::vector<std::string> types;
+    for (const auto& column : columns_of(0))
+      types.emplace_back(cpp_type(column.type));
+    alias("Key", "KeyOf<" + joined(types) + ">");
+    line("  static Key key(const Row& row) {");
+    line("    return " + call("Key", columns_of_row("row", columns_of(0).size())) + ";\n  }");
+    compare(keys);
   }
   Made end() {
     made_.take[0] = {"node" + self_ + "_.take(*this, change, row);"};

@@ -8,18 +8,19 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kClockRowsHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
-    kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader, kMarkHeader, kOrderHeader,
-    kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
-    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kChangesHeader, kClockRowsHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader,
+    kJoinRulesHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader,
+    kMarkHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
+    kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader, kSortedRunsHeader,
+    kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader, kValuePartsHeader, kValuesHeader,
+    kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 30> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 31> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -43,6 +44,7 @@ inline constexpr std::array<RuntimeHeader, 30> kRuntimeHeaders = {{
     {"session_rows.hpp", kSessionRowsHeader},
     {"slice_table.hpp", kSliceTableHeader},
     {"slices.hpp", kSlicesHeader},
+    {"sort_rows.hpp", kSortRowsHeader},
     {"sorted_runs.hpp", kSortedRunsHeader},
     {"stored_entries.hpp", kStoredEntriesHeader},
     {"table.hpp", kTableHeader},

@@ -208,6 +208,11 @@ Status SortRows::restore() {
   return {};
 }
 
+Status SortRows::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(counts_.visit_state(visit));
+  return rows_.visit_state(visit);
+}
+
 Status SortRows::put_state() {
   HF_RETURN_IF_ERROR(counts_.put_all());
   return rows_.put_all();

@@ -83,6 +83,7 @@ class AssignSessionRows : public Operator {
 class SortRows : public Operator {
  public:
   explicit SortRows(const Parts& parts);
+  Status visit_state(VisitState visit) const override;
   StateSize state_size() const override { return size_of(rows_, counts_); }
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;

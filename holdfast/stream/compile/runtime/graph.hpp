@@ -21,6 +21,7 @@
 #include <holdfast/stream/compile/runtime/interval_join.hpp>
 #include <holdfast/stream/compile/runtime/regular_join.hpp>
 #include <holdfast/stream/compile/runtime/session_rows.hpp>
+#include <holdfast/stream/compile/runtime/sort_rows.hpp>
 #include <holdfast/stream/compile/runtime/temporal_join.hpp>
 #include <holdfast/stream/compile/runtime/window_join.hpp>
 
