@@ -9,17 +9,17 @@ namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader, kJoinRulesHeader,
-    kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader, kMarkHeader, kOrderHeader,
-    kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kValuePartsHeader, kValuesHeader,
-    kWindowJoinHeader;
+    kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader, kMarkHeader,
+    kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
+    kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortedRunsHeader, kStoredEntriesHeader,
+    kTableHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 28> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 29> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -36,6 +36,7 @@ inline constexpr std::array<RuntimeHeader, 28> kRuntimeHeaders = {{
     {"mark.hpp", kMarkHeader},
     {"order.hpp", kOrderHeader},
     {"output.hpp", kOutputHeader},
+    {"over_rows.hpp", kOverRowsHeader},
     {"pool.hpp", kPoolHeader},
     {"regular_join.hpp", kRegularJoinHeader},
     {"rows.hpp", kRowsHeader},
