@@ -59,14 +59,13 @@ class ItemQueue {
   std::size_t size() const { return items_.size() - gone_; }
   Item* front() const { return items_[gone_]; }
 
-  // Whether no other has its time.
+  // Whether no other has its time. Of one time they come in the order of their numbers.
   bool insert(Item* item) {
     auto place = end();
     if (!empty() && item->is_before(*items_.back()))
       place = std::upper_bound(begin(), end(), item,
                                [](const Item* a, const Item* b) { return a->is_before(*b); });
-    const bool alone = (place == begin() || (*(place - 1))->time != item->time) &&
-                       (place == end() || (*place)->time != item->time);
+    const bool alone = place == begin() || (*(place - 1))->time != item->time;
     items_.insert(place, item);
     return alone;
   }
