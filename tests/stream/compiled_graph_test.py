@@ -382,6 +382,7 @@ def check_errors(directory, cache):
     head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
     for query in ('SELECT a.k, 10 / (b.v - 3) FROM a JOIN b ON a.k = b.k',
                   'SELECT k, SUM(10 / (v - 3)) FROM a GROUP BY k',
+                  'SELECT k, SUM(10 / (v - 3)) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM a',
                   'SELECT a.k FROM a JOIN b ON a.k = b.k AND 10 / (a.v - b.v) > 1'):
         done = check_same(cache, head + query, fails=True)
         assert 'division by zero' in done.stderr and '(table ' in done.stderr, done.stderr
