@@ -5,7 +5,8 @@
   1. Random queries over rows that are late, with NULL, texts and decimals: each run interpreted and compiled; the same bytes,
      row by row of the changelog. What is left of it at the end is what DuckDB answers, if there is the package.
   2. Windows in cascades, joins of windows, rankings of windows, rows once per window: the same bytes. Joins with the MIN or
-     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times, of versions, with a look-up.
+     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times,
+     of versions, with a look-up; OVER.
   3. NEXMark's queries: compiled code takes over on the way, and at the beginning: the same bytes.
   4. Runs that are stopped, and runs that are killed, go on compiled and interpreted in turn, on both state stores.
   5. An error of a row: the same words, the same place.
@@ -217,6 +218,39 @@ def check_near_times(directory, cache):
     print(f'{len(queries)} joins by times are the same, {rows} rows', flush=True)
 
 
+OVER_FRAMES = ['', 'ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW', 'ROWS BETWEEN {} PRECEDING AND CURRENT ROW',
+               "RANGE BETWEEN INTERVAL '{}' SECOND PRECEDING AND CURRENT ROW"]
+OVER_MERGED = ['COUNT(*)', 'COUNT(d)', 'SUM(v)', 'AVG(v)', 'MIN(v)', 'MAX(k)', 'MIN(d)', 'SUM(v) FILTER (WHERE d > 1.5)']
+OVER_GATHERED = ['SUM(d)', 'AVG(d)', 'SUM(CAST(d AS DOUBLE) / 3)', 'COUNT(DISTINCT k)', 'SUM(DISTINCT v)',
+                 'AVG(CAST(v AS FLOAT)) FILTER (WHERE v <> 3)']
+
+
+def over_query(rand, number):
+    """All frames, with aggregates that are merged and with others."""
+    frame = OVER_FRAMES[number % len(OVER_FRAMES)].format(rand.randrange(0, 9))
+    known = OVER_MERGED + (OVER_GATHERED if number // len(OVER_FRAMES) % 2 else [])
+    of = [*rand.sample(known, 3), *known[len(OVER_MERGED):][:1]]
+    partition = rand.choice(['', 'PARTITION BY k ', 'PARTITION BY v, k ', 'PARTITION BY v * 2 > 3 '])
+    over = f"SELECT ts AS t, k, v, {', '.join(f'{call} OVER w AS x{i}' for i, call in enumerate(of))} FROM a WINDOW w AS ({partition}ORDER BY ts {frame})"
+    return rand.choice(['SELECT * FROM o', "SELECT window_start, COUNT(*), MIN(x0), MAX(k), SUM(v) FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(t), "
+                        "INTERVAL '10' SECOND)) GROUP BY window_start, window_end"]), over
+
+
+def check_over(directory, cache):
+    rand, rows, queries = random.Random(SEED), 0, set()
+    write(directory / 'a.csv', events(rand, 400))
+    head = table('a', directory / 'a.csv', COLUMNS)
+    while len(queries) < 2 * len(OVER_FRAMES) * ROUNDS:
+        query, over = over_query(rand, len(queries))
+        if (query, over) not in queries:
+            queries.add((query, over))
+            done = check_same(cache, f'{head}CREATE VIEW o AS {over};\n{query}')
+            assert 'late rows' in done.stderr, done.stderr
+            rows += len(done.stdout.splitlines())
+    assert rows > 1000, rows
+    print(f'{len(queries)} queries of OVER are the same, {rows} rows', flush=True)
+
+
 # ---- 3. NEXMark ----
 def nexmark(name, count):
     tables = (WORKLOADS / 'tables.sql').read_text().replace("'number-of-events' = '100000'", f"'number-of-events' = '{count}'")
@@ -290,6 +324,8 @@ KILLED = [
     'SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS r '
     f"FROM {WINDOW.format('TUMBLE', 'a', '')}) WHERE r <= 3",
     "SELECT a.ts, a.v, b.ts, b.v FROM a FULL JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
+    "SELECT ts, SUM(v) OVER w, ts, CAST(SUM(CAST(d AS DOUBLE)) OVER (PARTITION BY k ORDER BY ts) AS BIGINT) FROM a "
+    'WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW)',
     "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
 ]
 
@@ -355,6 +391,7 @@ def check_errors(directory, cache):
     head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
     for query in ('SELECT a.k, 10 / (b.v - 3) FROM a JOIN b ON a.k = b.k',
                   'SELECT k, SUM(10 / (v - 3)) FROM a GROUP BY k',
+                  'SELECT k, SUM(10 / (v - 3)) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) FROM a',
                   'SELECT a.k FROM a JOIN b ON a.k = b.k AND 10 / (a.v - b.v) > 1'):
         done = check_same(cache, head + query, fails=True)
         assert 'division by zero' in done.stderr and '(table ' in done.stderr, done.stderr
@@ -374,6 +411,7 @@ def main():
         check_windows(directory, cache)
         check_extremes(directory, cache)
         check_near_times(directory, cache)
+        check_over(directory, cache)
         check_errors(directory, cache)
         check_nexmark(cache)
         for state in stores(HOLDFAST):

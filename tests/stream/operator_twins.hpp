@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,6 +50,11 @@ struct Subject {
 
 inline const std::vector<sql::Column> kColumns{{"k", sql::kBigIntType}, {"v", sql::kBigIntType}};
 
+inline Parts parts_of(const Subject& subject, StateStore& store) {
+  const std::vector<const std::vector<sql::Column>*> inputs(subject.inputs, &kColumns);
+  return {subject.node, inputs, &store, kFirstSlice, test_retention()};
+}
+
 inline sql::ExpressionPointer column(std::uint32_t number) {
   return sql::column_of(number, sql::kBigIntType, {});
 }
@@ -75,14 +81,14 @@ class Process {
   virtual void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) = 0;
   virtual void advance(std::size_t input, std::int64_t watermark) = 0;
   virtual void put_state() = 0;
+  virtual std::uint64_t late_rows() const = 0;
   Shown rows;
 };
 
 class Interpreted final : public Process {
  public:
   Interpreted(const Subject& subject, StateStore& store, const Watermarks& watermarks)
-      : operator_(subject.make({subject.node, {&kColumns, &kColumns}, &store, kFirstSlice,
-                                test_retention()})),
+      : operator_(subject.make(parts_of(subject, store))),
         last_({subject.node, {&subject.node.columns}, nullptr, 0}, rows) {
     operator_->add_reader(last_, 0);
     for (std::size_t i = 0; i < subject.inputs; ++i)
@@ -96,6 +102,8 @@ class Interpreted final : public Process {
     operator_->take(input, kind, {sql::Value::of(key), sql::Value::of(value)}).value();
   }
   void put_state() override { operator_->put_state().value(); }
+  std::uint64_t late_rows() const override { return operator_->late_rows; }
+  const Operator& subject() const { return *operator_; }
 
  private:
   struct Last final : Operator {
@@ -145,33 +153,19 @@ class StoreHost final : public query::NoHost {
   StateStore& store_;
 };
 
-// Goes on where the interpreter is that has read the store.
+// Goes on where the interpreter is: one that has read the store, or that `before` runs.
 template <class Compiled, bool kTwoInputs = false>
 class CompiledProcess final : public Process {
  public:
   CompiledProcess(const Subject& subject, StateStore& store, const Watermarks& watermarks)
-      : host_(store), run_{host_, output_}, operator_(run_) {
-    const auto before = subject.make(
-        {subject.node, {&kColumns, &kColumns}, &store, kFirstSlice, test_retention()});
+      : CompiledProcess(store) {
+    const auto before = subject.make(parts_of(subject, store));
     before->restore().value();
-    marks_.set(watermarks);
-    if constexpr (requires { operator_.set_watermark(std::int64_t{}); })
-      operator_.set_watermark(marks_.now());
-    if constexpr (requires { operator_.adopt_stored(std::int64_t{}); }) {
-      for (const auto slice : before->stored_slices())
-        operator_.adopt_stored(slice);
-    }
-    before
-        ->visit_state([&](std::int64_t slice, std::string_view key, std::string_view state,
-                          std::uint64_t version, bool changed) -> Status {
-          EXPECT_TRUE(operator_.adopt({slice,
-                                       {key.data(), key.size()},
-                                       {state.data(), state.size()},
-                                       version,
-                                       changed}));
-          return {};
-        })
-        .value();
+    adopt(*before, watermarks);
+  }
+  CompiledProcess(const Operator& before, StateStore& store, const Watermarks& watermarks)
+      : CompiledProcess(store) {
+    adopt(before, watermarks);
   }
   void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) override {
     const Row row(query::some(key), query::some(value));
@@ -193,13 +187,37 @@ class CompiledProcess final : public Process {
     marks_.settle();
   }
   void put_state() override { EXPECT_TRUE(operator_.put_state()); }
+  std::uint64_t late_rows() const override { return operator_.late_rows; }
 
  private:
+  explicit CompiledProcess(StateStore& store)
+      : host_(store), run_{host_, output_}, operator_(run_) {}
+  void adopt(const Operator& before, const Watermarks& watermarks) {
+    if constexpr (kTwoInputs)
+      marks_.set(watermarks);
+    else
+      marks_.set({watermarks[0]});
+    if constexpr (requires { operator_.set_watermark(std::int64_t{}); })
+      operator_.set_watermark(marks_.now());
+    if constexpr (requires { operator_.adopt_stored(std::int64_t{}); }) {
+      for (const auto slice : before.stored_slices())
+        operator_.adopt_stored(slice);
+    }
+    before
+        .visit_state([&](std::int64_t slice, std::string_view key, std::string_view state,
+                         std::uint64_t version, bool changed) -> Status {
+          EXPECT_TRUE(operator_.adopt(
+              {slice, {key.data(), key.size()}, {state.data(), state.size()}, version, changed}));
+          return {};
+        })
+        .value();
+  }
+
   StoreHost host_;
   query::Output output_;
   query::Run run_;
   Compiled operator_;
-  query::Marks<2> marks_;
+  query::Marks<kTwoInputs ? 2 : 1> marks_;
 };
 
 using Begin =
@@ -232,6 +250,13 @@ class World {
     epoch_ = found ? found->epoch : 0;
     process = begin(subject, *store_, watermarks);
   }
+  // Compiled code goes on where the interpreter is, without a checkpoint.
+  template <class Compiled>
+  void take_over(const Watermarks& watermarks) {
+    const auto before = std::move(process);
+    process = std::make_unique<CompiledProcess<Compiled>>(
+        dynamic_cast<const Interpreted&>(*before).subject(), *store_, watermarks);
+  }
   void complete() {
     process->put_state();
     store_->complete({++epoch_, "m"}).value();
@@ -245,6 +270,19 @@ class World {
         bytes += cursor.value().size();
     }
     return bytes;
+  }
+
+  // Of a slice, the entries of the last checkpoint.
+  std::map<std::string, std::string> entries(std::int64_t slice) {
+    std::map<std::string, std::string> entries;
+    store_
+        ->for_each_version(slice,
+                           [&](std::string_view key, std::string_view state, std::uint64_t) {
+                             EXPECT_TRUE(entries.emplace(key, state).second);
+                             return Status();
+                           })
+        .value();
+    return entries;
   }
 
   std::unique_ptr<Process> process;

@@ -76,8 +76,8 @@ class NodeWriter {
     alias("Key", key_type(group.keys));
     alias("State", state);
     key("key", "Row", group.keys, 0);
-    gather("add", group);
-    if (retracts) gather("take_back", group);
+    gather("add", group.aggregates);
+    if (retracts) gather("take_back", group.aggregates);
     const bool holds = graph::RunningAggregate::any_holds_values(group.aggregates, retracts);
     if (!group.windowed) {
       constant("bool", "kRetracts", retracts ? "true" : "false");
@@ -174,7 +174,33 @@ class NodeWriter {
     made_.follows_clock = true;
     return end();
   }
-  Made operator()(const sql::OverAggregate&) { return not_compiled("OVER"); }
+  Made operator()(const sql::OverAggregate& over) {
+    HF_ASSIGN_OR_RETURN(const auto state, state_type(over.aggregates, false, parts_));
+    begin(input_row(0));
+    alias("Out", "Row" + self_);
+    alias("Key", key_type(over.partition));
+    alias("State", state);
+    constant("bool", "kRows", over.rows ? "true" : "false");
+    constant("std::int64_t", "kPreceding", std::to_string(over.preceding));
+    key("key", "Row", over.partition, 0);
+    column("time", "Row", over.time_column);
+    const auto interpreted = parts_.interpreted.size();
+    gather("add", over.aggregates);
+    constant("bool", "kInterprets", parts_.interpreted.size() > interpreted ? "true" : "false");
+    line("  static Out out(const Row& row, const State& state, Run& run) {");
+    std::string values = "row";
+    for (std::size_t i = 0; i < over.aggregates.size(); ++i) {  // In turn: the first error counts.
+      const auto number = number_text(i);
+      line("    const auto value" + number + " = state.get<" + number + ">().result(run);");
+      values += ", value" + number;
+      made_.texts_move = made_.texts_move || over.aggregates[i].type.is_bytes();
+    }
+    line("    return followed_by<Out>(" + values + ");\n  }");
+    give("const Out& row", "row");
+    made_.member = "OverRows";
+    made_.passes = true;
+    return end();
+  }
   Made operator()(const sql::Sort& sort) {
     if (!by_columns(sort.keys)) return not_compiled("an order by what is no column");
     begin(input_row(0));
@@ -292,12 +318,12 @@ class NodeWriter {
             call("N" + group + "::Key", keys) + ", " + get(partner->value) + "))",
         "  return;"};
   }
-  void gather(const std::string& verb, const sql::Group& group) {
+  void gather(const std::string& verb, const std::vector<sql::Aggregate>& aggregates) {
     auto expressions = of_row();
     line("  static void " + verb +
          "([[maybe_unused]] State& state, [[maybe_unused]] const Row& row, "
          "[[maybe_unused]] Run& run) {");
-    for (const auto& statement : gathering(group.aggregates, verb, expressions))
+    for (const auto& statement : gathering(aggregates, verb, expressions))
       line("    " + statement);
     line("  }");
   }

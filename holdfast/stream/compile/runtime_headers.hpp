@@ -10,17 +10,17 @@ namespace holdfast::stream::compile {
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kClockRowsHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader,
     kJoinRulesHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader,
-    kMarkHeader, kOrderHeader, kOutputHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
-    kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader, kSortedRunsHeader,
-    kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader, kValuePartsHeader, kValuesHeader,
-    kWindowJoinHeader;
+    kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRegularJoinHeader,
+    kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader,
+    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader, kValuePartsHeader,
+    kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 31> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 32> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
@@ -38,6 +38,7 @@ inline constexpr std::array<RuntimeHeader, 31> kRuntimeHeaders = {{
     {"mark.hpp", kMarkHeader},
     {"order.hpp", kOrderHeader},
     {"output.hpp", kOutputHeader},
+    {"over_rows.hpp", kOverRowsHeader},
     {"pool.hpp", kPoolHeader},
     {"regular_join.hpp", kRegularJoinHeader},
     {"rows.hpp", kRowsHeader},

@@ -312,6 +312,13 @@ Status OverRows::put_state() {
   return passed_.put_all();
 }
 
+Status OverRows::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(waiting_.visit_state(visit));
+  HF_RETURN_IF_ERROR(frames_.visit_state(visit));
+  HF_RETURN_IF_ERROR(sums_.visit_state(visit));
+  return passed_.visit_state(visit);
+}
+
 Result<std::string> OverRows::partition_of(const sql::Row& row) const {
   std::string values, partition;
   bool null = false;

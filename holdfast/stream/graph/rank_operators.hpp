@@ -108,6 +108,7 @@ class OverRows : public Operator {
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
+  Status visit_state(VisitState visit) const override;
 
  protected:
   Status pass(std::int64_t watermark) override;

@@ -296,6 +296,19 @@ inline constexpr bool depends_on_order = false;
 template <bool kSingle, bool kAverage>
 inline constexpr bool depends_on_order<SumOfReals<kSingle, kAverage>> = true;
 
+// Whether merge() of what was made of some rows with what was made of later ones is, to the last
+// bit, what add() of all of them in turn makes, and costs no more than a row.
+template <class Aggregate>
+inline constexpr bool merges_exactly = false;
+template <>
+inline constexpr bool merges_exactly<Count> = true;
+template <class T>
+inline constexpr bool merges_exactly<SumOfIntegers<T>> = true;
+template <class T>
+inline constexpr bool merges_exactly<AverageOfIntegers<T>> = true;
+template <class T, bool kMax>
+inline constexpr bool merges_exactly<Extreme<T, kMax>> = true;
+
 // The parts that hold the values of an aggregate, if the state of a changing group has them so.
 class HasParts {
  public:
@@ -563,5 +576,8 @@ struct StateOf {
     (get<kNumbers>().merge(other.get<kNumbers>()), ...);
   }
 };
+
+template <class... Aggregates>
+inline constexpr bool merges_exactly<StateOf<Aggregates...>> = (merges_exactly<Aggregates> && ...);
 
 }  // namespace holdfast::query

@@ -19,6 +19,7 @@
 #include <holdfast/stream/compile/runtime/graph_groups.hpp>
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
 #include <holdfast/stream/compile/runtime/interval_join.hpp>
+#include <holdfast/stream/compile/runtime/over_rows.hpp>
 #include <holdfast/stream/compile/runtime/regular_join.hpp>
 #include <holdfast/stream/compile/runtime/session_rows.hpp>
 #include <holdfast/stream/compile/runtime/sort_rows.hpp>
