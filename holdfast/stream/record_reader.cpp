@@ -137,16 +137,19 @@ Result<bool> RecordReader::next(std::string_view& record) {
     else if (bytes >= record_bytes_)
       size = record_bytes_;
     const std::size_t line_end = framing_ == Framing::kFixed ? 0 : 1;
+    // Whatever was read, it ends with the first line that ends behind so many bytes.
+    if (std::min(bytes, size) > kMaxRecordBytes) {
+      take(kMaxRecordBytes);
+      ++records_;
+      skipping_ = true;
+      HF_RETURN_IF_ERROR(skip_to_line_end());
+      return too_long();
+    }
     if (size != kNone) {
       record = line_of(size);
       take(size + line_end);
       ++records_;
-      return size <= kMaxRecordBytes ? Result<bool>(true) : too_long();
-    }
-    if (bytes > kMaxRecordBytes) {
-      ++records_;
-      skipping_ = true;
-      return too_long();
+      return true;
     }
     HF_ASSIGN_OR_RETURN(const bool more, fill());
     if (more) continue;
@@ -155,7 +158,6 @@ Result<bool> RecordReader::next(std::string_view& record) {
     record = line_of(bytes);
     take(bytes);
     ++records_;
-    if (bytes > kMaxRecordBytes) return too_long();
     if (framing_ == Framing::kFixed)
       return broken("the input ends within it, behind " + std::to_string(bytes) + " of " +
                     std::to_string(record_bytes_) + " bytes");
