@@ -1,0 +1,73 @@
+// From records to rows and back: what is no value, in the words of each format.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <variant>
+
+#include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/parser.hpp>
+#include <holdfast/stream/format.hpp>
+
+namespace holdfast::stream {
+namespace {
+
+// A table of these columns and options, and what reads and writes its records.
+struct FormatOfTable {
+  FormatOfTable(const std::string& columns, const std::string& format) {
+    const auto statements =
+        sql::parse("CREATE TABLE t (" + columns + ") WITH ('connector' = 'none', " + format + ")")
+            .value();
+    catalog.add(std::get<sql::syntax::CreateTable>(statements.front())).value();
+    table = catalog.find("t", {}).value();
+    const auto scope = all_physical(*table, Carrier::kFile);
+    TableOptions of_reading(*table), of_writing(*table);
+    reads = read_format_of(*table, scope, of_reading).value();
+    writer = std::move(write_format_of(table->columns, scope, of_writing)->writer);
+  }
+  // What is wrong with it; empty: nothing.
+  std::string wrong_with(std::string_view record) {
+    row.assign(table->columns.size(), {});
+    std::string wrong;
+    reads.reader->read(record, row, wrong);
+    return wrong;
+  }
+
+  sql::Catalog catalog;
+  const sql::Table* table = nullptr;
+  ReadFormat reads;
+  std::unique_ptr<RowWriter> writer;
+  sql::Row row;
+};
+
+template <class T>
+std::string bytes_of_number(T number) {
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
+}
+
+// They became a part of the state, which could not be read again.
+TEST(BinaryFormat, ATimeThatNoCalendarHasIsNoValue) {
+  FormatOfTable times("t TIMESTAMP(3)", "'format' = 'binary'");
+  for (const auto ms : {sql::kMinTimestampMs, sql::kMaxTimestampMs})
+    EXPECT_EQ(times.wrong_with(bytes_of_number(ms)), "");
+  for (const auto ms : {sql::kMinTimestampMs - 1, sql::kMaxTimestampMs + 1, INT64_MIN, INT64_MAX}) {
+    EXPECT_NE(times.wrong_with(bytes_of_number(ms)).find("is no TIMESTAMP(3) for column t"),
+              std::string::npos)
+        << ms;
+    EXPECT_TRUE(times.row[0].null);
+  }
+  FormatOfTable days("d DATE", "'format' = 'raw', 'raw.endianness' = 'little-endian'");
+  const auto last = static_cast<std::int32_t>(sql::kMaxTimestampMs / sql::kDayMs);
+  EXPECT_EQ(days.wrong_with(bytes_of_number(last)), "");
+  for (const auto day : {last + 1, INT32_MIN, INT32_MAX}) {
+    EXPECT_NE(days.wrong_with(bytes_of_number(day)).find("is no DATE for column d"),
+              std::string::npos)
+        << day;
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::stream
