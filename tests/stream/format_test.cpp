@@ -48,6 +48,21 @@ std::string bytes_of_number(T number) {
   return bytes;
 }
 
+// NULL in the first column of the first record was read as a text.
+TEST(CsvFormat, ANullLiteralThatBeginsAsAFileMayIsRefused) {
+  sql::Catalog catalog;
+  const auto statements = sql::parse(
+                              "CREATE TABLE t (s STRING) WITH ('format' = 'csv', "
+                              "'csv.null-literal' = '\xEF\xBB\xBFnull')")
+                              .value();
+  catalog.add(std::get<sql::syntax::CreateTable>(statements.front())).value();
+  const auto* const table = catalog.find("t", {}).value();
+  TableOptions options(*table);
+  const auto read = read_format_of(*table, all_physical(*table, Carrier::kFile), options);
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().detail.find("a byte order mark at its beginning"), std::string::npos);
+}
+
 // They became a part of the state, which could not be read again.
 TEST(BinaryFormat, ATimeThatNoCalendarHasIsNoValue) {
   FormatOfTable times("t TIMESTAMP(3)", "'format' = 'binary'");
