@@ -112,9 +112,11 @@ std::string_view RecordReader::line_of(std::size_t size) const {
   return line;
 }
 
-// False: the end of the record has not come yet.
+// False: the end of the record has not come yet. A socket on which it never comes keeps nobody
+// waiting.
 Result<bool> RecordReader::skip_to_line_end() {
-  for (;;) {
+  const auto begun = offset_;
+  while (offset_ - begun <= kMaxRecordBytes || input_->at_end()) {
     const auto* const begin = buffer_.data() + begin_;
     const auto* lf = static_cast<const char*>(std::memchr(begin, '\n', end_ - begin_));
     take(lf == nullptr ? end_ - begin_ : static_cast<std::size_t>(lf - begin) + 1);
@@ -122,6 +124,7 @@ Result<bool> RecordReader::skip_to_line_end() {
     HF_ASSIGN_OR_RETURN(const bool more, fill());
     if (!more) return false;
   }
+  return false;
 }
 
 Result<bool> RecordReader::next(std::string_view& record) {

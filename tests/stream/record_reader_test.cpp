@@ -96,6 +96,38 @@ TEST(RecordReader, ARecordThatIsTooLongIsSteppedOver) {
   EXPECT_EQ(reader.records(), 4u);
 }
 
+// A server that sends without end, and never a line's end.
+class Endless final : public Input {
+ public:
+  Result<std::size_t> read(char* to, std::size_t size) override {
+    if (at_end()) return std::size_t{0};
+    std::memset(to, 'x', size);
+    given += size;
+    return size;
+  }
+  bool at_end() const override { return given > 20 * RecordReader::kMaxRecordBytes; }
+  Status seek(std::uint64_t) override { return {}; }
+  const std::string& name() const override { return name_; }
+
+  std::uint64_t given = 0;
+
+ private:
+  std::string name_ = "endless";
+};
+
+TEST(RecordReader, ALineWithoutAnEndKeepsNobodyWaiting) {
+  auto input = std::make_unique<Endless>();
+  const auto& given = input->given;
+  RecordReader reader(std::move(input), Framing::kLines);
+  std::string_view record;
+  EXPECT_EQ(reader.next(record).code(), Errc::kCorrupt);
+  for (int again = 0; again < 2; ++again) {
+    const auto before = given;
+    EXPECT_FALSE(reader.next(record).value());
+    EXPECT_LE(given - before, 4 * RecordReader::kMaxRecordBytes);
+  }
+}
+
 // A quote without a partner was looked for in 16 MiB again from each line on: a file of such lines took
 // hours.
 TEST(RecordReader, LinesWithAQuoteThatOpensAreNotReadAgainForEachLine) {
