@@ -36,6 +36,10 @@ constexpr const char* kColumns =
     "(s STRING, v VARCHAR(3), i INT, n BIGINT, t TINYINT, b BOOLEAN, f FLOAT, d DOUBLE, m "
     "DECIMAL(20, 4), at_ TIMESTAMP(3), day_ DATE)";
 
+constexpr const char* kNested =
+    "(s STRING, i INT, d DOUBLE, f FLOAT, m DECIMAL(38, 10), at_ TIMESTAMP(3), day_ DATE, b "
+    "BOOLEAN, p MAP<TIMESTAMP(3), DOUBLE>, r ROW<x DATE, y ARRAY<TIMESTAMP(3)>>)";
+
 struct Form {
   std::string columns, options;
   // Of csv.
@@ -64,6 +68,12 @@ const Form kForms[] = {
      "'format' = 'binary'"},
     {"(s SMALLINT)", "'format' = 'raw'"},
     {"(s STRING)", "'format' = 'raw'"},
+    {kNested,
+     "'format' = 'json', 'json.timestamp-format.standard' = 'ISO-8601', "
+     "'json.fail-on-missing-field' = 'true'"},
+    {kNested,
+     "'format' = 'json', 'json.ignore-parse-errors' = 'true', 'json.encode.ignore-null-fields' = "
+     "'true'"},
 };
 
 void require(bool condition, const char* what) {
