@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include <holdfast/sql/calendar.hpp>
@@ -46,6 +47,21 @@ std::string bytes_of_number(T number) {
   std::string bytes(sizeof number, '\0');
   std::memcpy(bytes.data(), &number, sizeof number);
   return bytes;
+}
+
+// They were written with a blank, and then were malformed.
+TEST(JsonFormat, ATimeThatIsTheKeyOfAMapIsWrittenAsOtherTimesAre) {
+  for (const auto& [standard, time] :
+       {std::pair{"SQL", "2026-01-02 03:04:05.678"}, {"ISO-8601", "2026-01-02T03:04:05.678"}}) {
+    FormatOfTable format(
+        "p MAP<TIMESTAMP(3), TIMESTAMP(3)>",
+        "'format' = 'json', 'json.timestamp-format.standard' = '" + std::string(standard) + "'");
+    const auto record = "{\"p\":{\"" + std::string(time) + "\":\"" + time + "\"}}";
+    ASSERT_EQ(format.wrong_with(record), "");
+    std::string written;
+    format.writer->append(format.row, written).value();
+    EXPECT_EQ(written, record);
+  }
 }
 
 // NULL in the first column of the first record was read as a text.
