@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/sql/calendar.hpp>
 #include <holdfast/stream/format.hpp>
 
 namespace holdfast::stream {
@@ -48,6 +49,9 @@ bool decode(std::string_view bytes, const sql::Type& type, bool big_endian, sql:
   } else {
     const auto unused = 64 - 8 * bytes.size();
     value = sql::Value::of(static_cast<std::int64_t>(bits << unused) >> unused);
+    // Years 1 to 9999: a query computes with others, but no checkpoint may have them.
+    const auto ms = type.kind == sql::Kind::kDate ? value.number * sql::kDayMs : value.number;
+    if (type.is_time() && (ms < sql::kMinTimestampMs || ms > sql::kMaxTimestampMs)) return false;
   }
   return true;
 }

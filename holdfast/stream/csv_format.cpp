@@ -19,9 +19,12 @@ Result<CsvOptions> csv_options(const std::string& prefix, TableOptions& options)
   }
   if (const auto literal = options.text(prefix + "csv.null-literal")) csv.null_literal = *literal;
   const std::string signs = {'"', '\n', '\r', csv.delimiter};
-  if (csv.null_literal.find_first_of(signs) != std::string::npos)
-    return options.wrong(prefix + "csv.null-literal",
-                         "a text without quotes, line ends and the delimiter");
+  // At the beginning of a file a byte order mark is no part of it.
+  if (csv.null_literal.find_first_of(signs) != std::string::npos ||
+      csv.null_literal.starts_with(kByteOrderMark))
+    return options.wrong(
+        prefix + "csv.null-literal",
+        "a text without quotes, line ends, the delimiter and a byte order mark at its beginning");
   return csv;
 }
 

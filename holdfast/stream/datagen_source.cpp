@@ -29,14 +29,15 @@ class DatagenSource : public Source {
       : fields_(std::move(fields)), rows_(rows), per_second_(per_second), seed_(seed) {}
 
   Result<bool> next(sql::Row& row) override {
-    if (row_ == rows_) return false;
+    if (ended()) return false;
     if (per_second_ > 0 && !keep_pace()) return false;
     for (std::size_t i = 0; i < fields_.size(); ++i)
       row[fields_[i].column] = value_of(fields_[i], mix64(mix64(seed_ + i) ^ row_));
     ++row_;
     return true;
   }
-  bool ended() const override { return row_ == rows_; }
+  // A run before may have had more rows.
+  bool ended() const override { return row_ >= rows_; }
   std::string position() const override {
     ByteWriter bytes;
     bytes.number(row_);
@@ -66,8 +67,9 @@ class DatagenSource : public Source {
     if (field.sequence) return sql::Value::of(field.first + static_cast<std::int64_t>(row_));
     if (field.kind == sql::Kind::kDouble || field.kind == sql::Kind::kFloat) {
       const double unit = static_cast<double>(random >> 11) * 0x1p-53;
-      return sql::Value::of_real(static_cast<double>(field.first) +
-                                 unit * static_cast<double>(field.last - field.first));
+      return sql::Value::of_real(
+          static_cast<double>(field.first) +
+          unit * (static_cast<double>(field.last) - static_cast<double>(field.first)));
     }
     if (field.kind == sql::Kind::kString) {
       std::string text;

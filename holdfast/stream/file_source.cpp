@@ -76,8 +76,7 @@ class FileSource final : public Source {
       HF_ASSIGN_OR_RETURN(const bool counts,
                           malformed_.take(where(), misread_.wrong, misread_.bytes, misread_.made));
       if (counts) return true;
-      // A long stretch of them keeps neither a signal nor a checkpoint waiting.
-      pauses_ = ++malformed == kMalformedAtOnce;
+      pauses_ = ++malformed == Malformed::kAtOnce;
       if (pauses_) return false;
     }
   }
@@ -167,8 +166,6 @@ class FileSource final : public Source {
     HF_RETURN_IF_ERROR(open(path_ + "/" + current_));
     return true;
   }
-
-  static constexpr int kMalformedAtOnce = 4096;
 
   std::string path_;
   bool directory_;

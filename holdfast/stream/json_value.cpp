@@ -93,6 +93,12 @@ class NestedTaker {
   const NestedJson& options_;
 };
 
+std::string text_in_json(const Value& value, const Type& type, bool iso_times) {
+  auto text = sql::text_of(value, type);
+  if (type.kind == Kind::kTimestamp && iso_times && text.size() > 10) text[text.find(' ')] = 'T';
+  return text;
+}
+
 void append_parts(const Value& value, const Type& type, bool iso_times, std::string& out) {
   sql::NestedReader reader(value.text, type);
   out += type.kind == Kind::kArray ? '[' : '{';
@@ -107,7 +113,7 @@ void append_parts(const Value& value, const Type& type, bool iso_times, std::str
       out += ':';
     }
     if (type.kind == Kind::kMap && !is_value) {
-      append_json_text(sql::text_of(part, part_type), out);
+      append_json_text(text_in_json(part, part_type, iso_times), out);
       out += ':';
     } else {
       append_json_value(part, part_type, iso_times, out);
@@ -127,9 +133,7 @@ void append_json_value(const Value& value, const Type& type, bool iso_times, std
              (type.is_real() && std::isfinite(value.real))) {
     out += sql::text_of(value, type);
   } else {
-    auto text = sql::text_of(value, type);
-    if (type.kind == Kind::kTimestamp && iso_times && text.size() > 10) text[text.find(' ')] = 'T';
-    append_json_text(text, out);
+    append_json_text(text_in_json(value, type, iso_times), out);
   }
 }
 

@@ -26,6 +26,8 @@ namespace holdfast::stream {
 class Malformed {
  public:
   static constexpr std::size_t kSamples = 5;
+  // Then a source pauses: a long stretch of them keeps neither a signal nor a checkpoint waiting.
+  static constexpr int kAtOnce = 4096;
 
   // Asks for 'malformed-records.path' (ours). `ignore_option`: what to set to go on, for messages.
   static Result<Malformed> of(const sql::Table& table, TableOptions& options, bool ignore_errors,

@@ -93,7 +93,7 @@ Status Pipeline::resume() {
   const auto late = bytes.number(), without_time = bytes.number();
   const bool finished = bytes.number() != 0;
   sink_base_ = bytes.number();
-  if (!bytes.ok() || !bytes.at_end())
+  if (!bytes.ok() || !bytes.at_end() || sink_base_ > found->epoch)
     return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
   if (plan != plan_text_) {
     return Error{Errc::kInvalidOption,

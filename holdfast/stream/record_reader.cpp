@@ -112,9 +112,11 @@ std::string_view RecordReader::line_of(std::size_t size) const {
   return line;
 }
 
-// False: the end of the record has not come yet.
+// False: the end of the record has not come yet. A socket on which it never comes keeps nobody
+// waiting.
 Result<bool> RecordReader::skip_to_line_end() {
-  for (;;) {
+  const auto begun = offset_;
+  while (offset_ - begun <= kMaxRecordBytes || input_->at_end()) {
     const auto* const begin = buffer_.data() + begin_;
     const auto* lf = static_cast<const char*>(std::memchr(begin, '\n', end_ - begin_));
     take(lf == nullptr ? end_ - begin_ : static_cast<std::size_t>(lf - begin) + 1);
@@ -122,6 +124,7 @@ Result<bool> RecordReader::skip_to_line_end() {
     HF_ASSIGN_OR_RETURN(const bool more, fill());
     if (!more) return false;
   }
+  return false;
 }
 
 Result<bool> RecordReader::next(std::string_view& record) {
@@ -137,16 +140,19 @@ Result<bool> RecordReader::next(std::string_view& record) {
     else if (bytes >= record_bytes_)
       size = record_bytes_;
     const std::size_t line_end = framing_ == Framing::kFixed ? 0 : 1;
+    // Whatever was read, it ends with the first line that ends behind so many bytes.
+    if (std::min(bytes, size) > kMaxRecordBytes) {
+      take(kMaxRecordBytes);
+      ++records_;
+      skipping_ = true;
+      HF_RETURN_IF_ERROR(skip_to_line_end());
+      return too_long();
+    }
     if (size != kNone) {
       record = line_of(size);
       take(size + line_end);
       ++records_;
-      return size <= kMaxRecordBytes ? Result<bool>(true) : too_long();
-    }
-    if (bytes > kMaxRecordBytes) {
-      ++records_;
-      skipping_ = true;
-      return too_long();
+      return true;
     }
     HF_ASSIGN_OR_RETURN(const bool more, fill());
     if (more) continue;
@@ -155,7 +161,6 @@ Result<bool> RecordReader::next(std::string_view& record) {
     record = line_of(bytes);
     take(bytes);
     ++records_;
-    if (bytes > kMaxRecordBytes) return too_long();
     if (framing_ == Framing::kFixed)
       return broken("the input ends within it, behind " + std::to_string(bytes) + " of " +
                     std::to_string(record_bytes_) + " bytes");

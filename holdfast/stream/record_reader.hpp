@@ -2,7 +2,9 @@
 //
 // Threads  One at a time.
 // Errors   Those of the input; kCorrupt, with the number of the record: it is longer than
-//          kMaxRecordBytes, or the input ends within it. The next call goes on behind it.
+//          kMaxRecordBytes, or the input ends within it. The next call goes on behind it; behind
+//          one that is too long with the line after its first kMaxRecordBytes, whatever its quotes,
+//          so that no byte is read twice.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ class SocketSource final : public Source {
         malformed_(std::move(malformed)) {}
 
   Result<bool> next(sql::Row& row) override {
-    for (;;) {
+    for (int malformed = 0; malformed < Malformed::kAtOnce; ++malformed) {
       std::string_view record;
       const auto got = reader_.next(record);
       if (!got && got.code() != Errc::kCorrupt) return got.error();
@@ -30,6 +30,7 @@ class SocketSource final : public Source {
       HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take(place(), wrong_, record, made));
       if (counts) return true;
     }
+    return false;
   }
   bool ended() const override { return reader_.at_end(); }
   std::string position() const override {

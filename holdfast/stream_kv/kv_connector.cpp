@@ -208,7 +208,8 @@ class KvSource final : public Source {
 
   Result<bool> next(sql::Row& row) override {
     std::string wrong;
-    while (begun_ ? cursor_->next() : cursor_->seek("")) {
+    pauses_ = false;
+    for (int malformed = 0; begun_ ? cursor_->next() : cursor_->seek("");) {
       begun_ = true;
       key_ = cursor_->key();
       ++records_;
@@ -220,10 +221,13 @@ class KvSource final : public Source {
       HF_ASSIGN_OR_RETURN(const bool counts, malformed_.take("key '" + escape(key_, 60) + "'",
                                                              wrong, cursor_->value(), made));
       if (counts) return true;
+      pauses_ = ++malformed == Malformed::kAtOnce;
+      if (pauses_) return false;
     }
     HF_RETURN_IF_ERROR(cursor_->status());
     return false;
   }
+  bool ended() const override { return !pauses_; }
 
   std::string position() const override {
     ByteWriter bytes;
@@ -277,6 +281,7 @@ class KvSource final : public Source {
   std::optional<kv::Cursor> cursor_, ahead_;
   std::size_t expected_ = 0;  // Records behind this one that the format was told of.
   bool begun_ = false;        // The cursor is at the record that was given last, whose key this is.
+  bool pauses_ = false;       // The last next() gave no row, but goes on.
   std::string key_;
   std::uint64_t records_ = 0;
 };

@@ -3,8 +3,9 @@
 // with an error, or the query goes on to its end, and its last checkpoint can be read.
 //
 // Input: byte 0 chooses the query, byte 1 whether records of the store change, or entries that are
-// then in a file or in a store; then changes of 2 bytes that choose one, one of kind, 4 of place and
-// 8 of content.
+// then in a file or in a store; whether that is the state of the run, or a savepoint that it begins
+// with; and whether memory has all of it, or groups are fetched. Then changes of 2 bytes that choose
+// one, one of kind, 4 of place and 8 of content.
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -24,6 +26,7 @@
 #include <holdfast/kv/store.hpp>
 #include <holdfast/stream/compile/runtime/blocks.hpp>
 #include <holdfast/stream/durable_file.hpp>
+#include <holdfast/stream/savepoint.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
@@ -38,6 +41,7 @@ using Records = std::map<std::string, std::string>;
 const std::string kTumble =
     "TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, "
     "window_end, k";
+const std::string kIdle = "SET 'table.exec.state.ttl' = '1 h';";
 const std::string kQueries[] = {
     "INSERT INTO o SELECT window_start, k, COUNT(*) FROM " + kTumble,
     "SELECT window_start, k, COUNT(DISTINCT v), SUM(v), AVG(d), MIN(d), MAX(v), STDDEV(d), "
@@ -61,7 +65,29 @@ const std::string kQueries[] = {
     "ts)",
     "SELECT a.ts, b.v FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.k = b.k",
     "SELECT k, v FROM a WHERE v > (SELECT AVG(v) FROM b)",
+    // Groups with more values than stand in an entry (compile/runtime/value_parts.hpp).
+    "SELECT k, COUNT(DISTINCT s), COUNT(DISTINCT v) FROM c GROUP BY k",
+    "SELECT k, MIN(s), MAX(v), COUNT(DISTINCT s) FROM (SELECT k, v, MAX(s) AS s FROM c GROUP BY "
+    "k, v) GROUP BY k",
+    // State that ends when it is idle.
+    kIdle + "SELECT k, v, COUNT(*), SUM(d) FROM a GROUP BY k, v",
+    kIdle + "SELECT k, MIN(s), COUNT(DISTINCT s) FROM c GROUP BY k",
+    kIdle + "SELECT x.k, x.v, y.d FROM a x LEFT JOIN b y ON x.k = y.k AND x.v = y.v",
+    kIdle +
+        "SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k, v ORDER BY d DESC) "
+        "AS n FROM a) WHERE n <= 3",
+    kIdle +
+        "SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n "
+        "FROM (SELECT k, d, SUM(v) AS v FROM a GROUP BY k, d)) WHERE n <= 2",
+    kIdle + "SELECT DISTINCT k, v FROM a",
 };
+constexpr std::size_t kFirstOfMany = 12;  // Two of them, and one that ends when idle.
+
+// The checkpoint that is kept: the second, of a query of many values one that has parts of them.
+bool has_many(unsigned query) {
+  return query == kFirstOfMany || query == kFirstOfMany + 1 || query == kFirstOfMany + 3;
+}
+std::uint64_t kept_epoch(unsigned query) { return has_many(query) ? 9 : 2; }
 
 void require(bool condition, const std::string& what) {
   if (condition) return;
@@ -69,7 +95,7 @@ void require(bool condition, const std::string& what) {
   std::abort();
 }
 
-// Two tables of 96 rows each in files of this process, and a table for rows.
+// Two tables of 96 rows each in files of this process, one of many values, and a table for rows.
 class Tables {
  public:
   Tables() : directory_("/dev/shm/holdfast_state_fuzz_" + std::to_string(::getpid())) {
@@ -85,6 +111,13 @@ class Tables {
       }
       replace_file(path(table == 1 ? "a" : "b"), text).value();
     }
+    std::string many;
+    for (unsigned row = 0; row < 640; ++row) {
+      const auto number = std::to_string(1000 + row % 600);
+      many += std::string(row % 8 == 0 ? "k1," : "k0,") + number + ",text of many bytes " + number +
+              std::string(60, 'x') + "\n";
+    }
+    replace_file(path("c"), many).value();
   }
   ~Tables() { std::filesystem::remove_all(directory_); }
   std::string path(const std::string& name) const { return directory_ + "/" + name; }
@@ -98,6 +131,8 @@ class Tables {
               ") WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '" + path(table) +
               "');";
     return text +
+           "CREATE TABLE c (k STRING, v BIGINT, s STRING) WITH ('connector' = 'filesystem', " +
+           "'format' = 'csv', 'path' = '" + path("c") + "');" +
            "CREATE TABLE o (t TIMESTAMP(3), k STRING, n BIGINT) WITH ('connector' = 'filesystem', "
            "'format' = 'csv', 'path' = '" +
            path("o") + "');";
@@ -159,21 +194,23 @@ Status run(unsigned query, std::unique_ptr<StateStore> store) {
   return scripts[query].run(options, stop);
 }
 
-// Asks for a checkpoint after each batch of rows, and keeps what the second one left.
+// Asks for a checkpoint after each batch of rows, and keeps what one of them left.
 template <class Store, class Keep>
 class AsksOften final : public Store {
  public:
-  AsksOften(Keep keep, auto... arguments) : Store(std::move(arguments)...), keep_(std::move(keep)) {
+  AsksOften(std::uint64_t kept_epoch, Keep keep, auto... arguments)
+      : Store(std::move(arguments)...), kept_epoch_(kept_epoch), keep_(std::move(keep)) {
     this->ask_for_checkpoint();
   }
   Status complete(const Checkpoint& checkpoint) override {
     HF_RETURN_IF_ERROR(Store::complete(checkpoint));
-    if (checkpoint.epoch == 2) keep_();
+    if (checkpoint.epoch == kept_epoch_) keep_();
     this->ask_for_checkpoint();
     return {};
   }
 
  private:
+  std::uint64_t kept_epoch_;
   Keep keep_;
 };
 
@@ -181,15 +218,68 @@ class AsksOften final : public Store {
 // metadata: "m".
 constexpr std::size_t kBefore = 13;
 
+// Entries of a block that have a state: visit(state). The number of a key beyond bounds: false.
+bool for_each_in_block(const std::string& block,
+                       const std::function<void(std::string_view)>& visit) {
+  query::Text rest{block.data(), block.size()}, of_key{}, state{};
+  std::uint32_t handle = 0;
+  while (query::take_raw(rest, handle) && query::take_block_entry(rest, of_key, state)) {
+    if (handle > 1'000'000) return false;
+    if (state.size != 0) visit({state.data, state.size});
+  }
+  return true;
+}
+
 struct Good {
   Records records, entries;  // Of the store; of the checkpoint.
 };
+
+// Of a block of entries that say when they changed: every other one did so long ago.
+void age_some(std::string& block) {
+  constexpr std::uint64_t kLongMs = 2 * 3600 * 1000;
+  bool aged = false;
+  for_each_in_block(block, [&](std::string_view state) {
+    if (state[0] != 2 || (aged = !aged)) return;
+    const auto at = static_cast<std::size_t>(state.data() - block.data()) + 1;
+    std::string time;
+    StateKeys::append_number(StateKeys::number_at(state.substr(1)) - kLongMs, time);
+    block.replace(at, time.size(), time);
+  });
+}
+
+// What the state says is believed in two places, since nothing bounds it: how often a row is there,
+// which is the first number of such an entry; and the numbers of the keys of a log, which take 16
+// bytes of memory each.
+bool is_bounded(std::string_view state) {
+  constexpr std::uint64_t kManyMs = 1'000'000'000'000;
+  const std::size_t begin = !state.empty() && state[0] == 2 ? 9 : 1;
+  if (state.size() < begin + 8 || (state[0] != 1 && state[0] != 2)) return true;
+  const auto times = StateKeys::number_at(state.substr(begin)) ^ std::uint64_t{1} << 63;
+  const bool is_time = state.size() == begin + 8 && times > kManyMs;  // A watermark.
+  return times < 1000 || is_time || times > INT64_MAX;                // Below 0.
+}
+
+bool is_bounded(const Records& records, bool of_store) {
+  for (const auto& [key, value] : records) {
+    const char kind = !of_store ? 'e' : key.size() < 5 ? '\0' : key[4];
+    if (key != "m" && kind == 'e' && !is_bounded(std::string_view(value))) return false;
+    if (kind != 'v') continue;
+    bool bounded = true;
+    const auto look = [&](std::string_view state) { bounded = bounded && is_bounded(state); };
+    if (!for_each_in_block(value, look) || !bounded) return false;
+  }
+  return true;
+}
 
 Good good_state(unsigned query) {
   Good good;
   const auto store = store_of({});
   const auto keep = [&] { good.records = records_of(*store); };
-  run(query, std::make_unique<AsksOften<KvStateStore, decltype(keep)>>(keep, store, 1u)).value();
+  run(query,
+      std::make_unique<AsksOften<KvStateStore, decltype(keep)>>(kept_epoch(query), keep, store, 1u))
+      .value();
+  for (auto& [key, value] : good.records)
+    if (key.size() >= 5 && key[4] == 'v') age_some(value);
   KvStateStore state(store_of(good.records), 1);
   good.entries["m"] = state.open().value()->metadata;
   std::uint32_t number = 0;
@@ -211,6 +301,7 @@ Good good_state(unsigned query) {
         .value();
   }
   require(number > 1, "a query has no state");
+  require(is_bounded(good.records, true) && is_bounded(good.entries, false), "a good state");
   return good;
 }
 
@@ -260,28 +351,6 @@ void change(Records& records, std::uint16_t which, unsigned kind, std::uint32_t 
   if ((kind & 8) == 0) records[key] = value;
 }
 
-// What the state says is believed in two places, since nothing bounds it: how often a row is there,
-// which is the first number of such an entry; and the numbers of the keys of a log, which take 16
-// bytes of memory each.
-bool is_bounded(std::string_view state) {
-  if (state.size() < 9 || state[0] != 1) return true;
-  const auto times = StateKeys::number_at(state.substr(1)) ^ std::uint64_t{1} << 63;
-  return times < 1000 || times > INT64_MAX;  // Below 0.
-}
-
-bool is_bounded(const Records& records) {
-  for (const auto& [key, value] : records) {
-    if (!is_bounded(std::string_view(value))) return false;
-    if (key.size() < 5 || key[4] != 'v') continue;
-    query::Text rest{value.data(), value.size()}, of_key{}, state{};
-    std::uint32_t handle = 0;
-    while (query::take_raw(rest, handle) && query::take_block_entry(rest, of_key, state)) {
-      if (handle > 1'000'000 || !is_bounded(std::string_view(state.data, state.size))) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -301,16 +370,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     change(all, which, data[i + 2], at, reinterpret_cast<const char*>(data + i + 7));
   }
   std::filesystem::remove_all(tables().path("o"));
-  if (!is_bounded(all)) return 0;
-  const auto region = store_of(by_record ? all : Records());
+  if (!is_bounded(all, by_record)) return 0;
+  const bool is_savepoint = (data[1] & 8) != 0;
+  const std::uint64_t memory = (data[1] & 4) != 0 ? 1 : KvStateStore::memory_for_each_of(1);
+  auto region = store_of(by_record ? all : Records());
   const auto path = tables().path("state");
   const auto open = [&]() -> std::unique_ptr<StateStore> {
-    if (in_file) return std::make_unique<SnapshotStore>(path);
-    return std::make_unique<KvStateStore>(region, 1);
+    if (in_file && !is_savepoint) return std::make_unique<SnapshotStore>(path);
+    return std::make_unique<KvStateStore>(region, 1, memory);
   };
   std::filesystem::remove(path);
-  if (!by_record) put(*open(), all);
-  const auto status = run(query, open());
+  SnapshotStore file(path);
+  if (!by_record) put(in_file ? file : *open(), all);
+  Status status;
+  if (is_savepoint) {
+    SnapshotStore from_file(path);
+    KvStateStore from_region(region, 1);
+    const auto to = store_of({});
+    KvStateStore copy(to, 1);
+    status = copy_checkpoint(in_file ? static_cast<StateStore&>(from_file) : from_region, copy);
+    region = to;
+  }
+  if (status) status = run(query, open());
   require(status || size >= 17, status ? "" : "a good state is refused: " + status.error().detail);
   if (status) require(run(query, open()).has_value(), "what was written is refused");
   return 0;

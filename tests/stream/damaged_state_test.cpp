@@ -2,6 +2,7 @@
 // than that.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,7 +11,10 @@
 
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/planner.hpp>
+#include <holdfast/stream/bytes.hpp>
+#include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/graph/graph_operators.hpp>
+#include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 
 #include "kept_stores.hpp"
@@ -139,6 +143,37 @@ const std::string kDamagedQueries[] = {
     "SELECT x.k, MIN(x.v), MEDIAN(y.v) FROM a x LEFT JOIN b y ON x.k = y.k AND x.v = y.v GROUP BY "
     "x.k",
 };
+
+// A file sink that began with it removed the files of its last run that were not yet shown.
+TEST(DamagedCheckpoint, OneOfARunThatBeganBehindItIsRefused) {
+  const Place place;
+  replace_file(place / "in", "1\n2\n").value();
+  auto script = Script::prepare(
+      "CREATE TABLE t (n BIGINT) WITH ('connector' = 'filesystem', "
+      "'format' = 'csv', 'path' = '" +
+      place / "in" + "'); SELECT n FROM t");
+  const auto run = [&] {
+    ScriptOptions options;
+    options.output = Output([](std::string_view) { return Status(); });
+    options.open_state = [&](std::size_t, const std::string&) {
+      return Result<std::unique_ptr<StateStore>>(std::make_unique<SnapshotStore>(place / "state"));
+    };
+    const std::atomic<bool> stop{false};
+    return script->run(options, stop);
+  };
+  run().value();
+  SnapshotStore store(place / "state");
+  auto checkpoint = *store.open().value();
+  const auto with_base = [&](std::uint64_t base) {
+    ByteWriter bytes;
+    bytes.number(base);  // The last of it.
+    checkpoint.metadata.replace(checkpoint.metadata.size() - 8, 8, bytes.take());
+    store.complete(checkpoint).value();
+    return run();
+  };
+  EXPECT_TRUE(with_base(0));
+  EXPECT_EQ(with_base(checkpoint.epoch + 1).code(), Errc::kCorrupt);
+}
 
 TEST_F(DamagedState, KeysThatAreTooShortAreRefusedOrTaken) {
   for (const auto& query : kDamagedQueries) {

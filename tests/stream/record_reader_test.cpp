@@ -17,12 +17,13 @@
 namespace holdfast::stream {
 namespace {
 
-// Gives `piece` bytes at a time, and nothing every other time, as a socket does.
+// Gives `piece` bytes at a time, and nothing every other time, as a socket does; or as a file does.
 class Pieces final : public Input {
  public:
-  Pieces(std::string bytes, std::size_t piece) : bytes_(std::move(bytes)), piece_(piece) {}
+  Pieces(std::string bytes, std::size_t piece, bool as_socket = true)
+      : bytes_(std::move(bytes)), piece_(piece), as_socket_(as_socket) {}
   Result<std::size_t> read(char* to, std::size_t size) override {
-    quiet_ = !quiet_;
+    quiet_ = as_socket_ && !quiet_;
     if (quiet_) return std::size_t{0};
     const auto got = std::min({piece_, size, bytes_.size() - at_});
     std::memcpy(to, bytes_.data() + at_, got);
@@ -36,7 +37,7 @@ class Pieces final : public Input {
  private:
   std::string bytes_, name_ = "pieces";
   std::size_t piece_, at_ = 0;
-  bool quiet_ = false;
+  bool as_socket_, quiet_ = false;
 };
 
 // Records in brackets, errors as !, until the end.
@@ -93,6 +94,81 @@ TEST(RecordReader, ARecordThatIsTooLongIsSteppedOver) {
                       Framing::kLines);
   EXPECT_TRUE(all_of(reader) == "[a]![b]!");
   EXPECT_EQ(reader.records(), 4u);
+}
+
+// A server that sends without end, and never a line's end.
+class Endless final : public Input {
+ public:
+  Result<std::size_t> read(char* to, std::size_t size) override {
+    if (at_end()) return std::size_t{0};
+    std::memset(to, 'x', size);
+    given += size;
+    return size;
+  }
+  bool at_end() const override { return given > 20 * RecordReader::kMaxRecordBytes; }
+  Status seek(std::uint64_t) override { return {}; }
+  const std::string& name() const override { return name_; }
+
+  std::uint64_t given = 0;
+
+ private:
+  std::string name_ = "endless";
+};
+
+TEST(RecordReader, ALineWithoutAnEndKeepsNobodyWaiting) {
+  auto input = std::make_unique<Endless>();
+  const auto& given = input->given;
+  RecordReader reader(std::move(input), Framing::kLines);
+  std::string_view record;
+  EXPECT_EQ(reader.next(record).code(), Errc::kCorrupt);
+  for (int again = 0; again < 2; ++again) {
+    const auto before = given;
+    EXPECT_FALSE(reader.next(record).value());
+    EXPECT_LE(given - before, 4 * RecordReader::kMaxRecordBytes);
+  }
+}
+
+// A quote without a partner was looked for in 16 MiB again from each line on: a file of such lines took
+// hours.
+TEST(RecordReader, LinesWithAQuoteThatOpensAreNotReadAgainForEachLine) {
+  std::string bytes;
+  while (bytes.size() < RecordReader::kMaxRecordBytes + 300'000)
+    bytes += "a\"b,\"c\n";
+  RecordReader reader(std::make_unique<Pieces>(bytes, bytes.size(), false), Framing::kQuoted);
+  std::string_view record;
+  for (int i = 0; i < 8 && !reader.at_end(); ++i)
+    static_cast<void>(reader.next(record));
+  EXPECT_TRUE(reader.at_end());
+  EXPECT_EQ(reader.records(), 2u);
+}
+
+// How much of it was skipped was a question of how much had been read.
+TEST(RecordReader, AQuotedRecordThatIsTooLongEndsAtTheSamePlaceInPiecesOfAnyLength) {
+  std::string bytes = "a\n\"";
+  while (bytes.size() < RecordReader::kMaxRecordBytes + 300'000)
+    bytes += "a line within quotes\n";
+  bytes += "\"\nb\n";
+  std::string all;
+  std::uint64_t behind = 0, records = 0;
+  for (const std::size_t piece : {bytes.size(), std::size_t{1} << 20, std::size_t{300'000}}) {
+    RecordReader reader(std::make_unique<Pieces>(bytes, piece, false), Framing::kQuoted);
+    std::string_view record;
+    bool broken = false;
+    while (!broken)
+      broken = !reader.next(record);
+    if (!all.empty()) {
+      EXPECT_EQ(reader.offset(), behind) << piece;
+    }
+    behind = reader.offset();
+    records = reader.records();
+    const auto rest = all_of(reader);
+    EXPECT_TRUE(all.empty() || rest == all) << piece;
+    all = rest;
+  }
+  // So a run that goes on from there reads the same.
+  RecordReader rest(std::make_unique<Pieces>(bytes, 1 << 20), Framing::kQuoted);
+  ASSERT_TRUE(rest.seek(behind, records));
+  EXPECT_TRUE(all_of(rest) == all);
 }
 
 TEST(RecordReader, ReadsOnFromAnyOffset) {

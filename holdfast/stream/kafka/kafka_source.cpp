@@ -233,7 +233,7 @@ class KafkaSource final : public Source {
 
   // Makes a row of the split's head, if there is one.
   Status look(Lane& lane, int wait_ms) {
-    while (!lane.has_row) {
+    for (int without = 0; !lane.has_row && without < Malformed::kAtOnce; ++without) {
       HF_ASSIGN_OR_RETURN(const auto* message, lane.split.head(wait_ms));
       if (message == nullptr) return note_quiet(lane);
       lane.idle = false;
