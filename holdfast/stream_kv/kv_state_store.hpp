@@ -32,9 +32,9 @@
 //            crash leave it, for_each_version() gives the log's entry behind it. An entry of these
 //            without bytes, which takes a key away, is removed behind the checkpoint after that: it
 //            must not go before what it hides.
-// Idle       What ends since it was idle goes with a checkpoint. Of entries with a key per version the
-//            records are removed behind it; should a crash leave one, it is as old as before, and
-//            ends with a later one.
+// Idle       What ends since it was idle goes with a checkpoint. Of entries with a key per version
+//            the records are removed behind it; should a crash leave one, it is as old as before,
+//            and ends with a later one.
 // Groups     Entries of a log that replace one another are found by their group (entry_log.hpp). So
 //            a query need not have them in memory, and a restart need not read them.
 // Costs      On byte and line media a fence per block, or per kGroup small ones; one for 'm', and

@@ -60,9 +60,8 @@ class AgedTable {
     const auto& [oldest_ms, times] = aged()[epoch];
     std::map<std::string, std::uint64_t> versions;
     for (const auto& [key, time] : times)
-      fetch(key, [&, key = key](std::string_view, std::uint64_t version) {
-        versions[key] = version;
-      });
+      fetch(key,
+            [&, key = key](std::string_view, std::uint64_t version) { versions[key] = version; });
     for (const auto& [key, time] : times) {
       const auto& before = aged()[epoch - 1].times;
       if (before.contains(key) && before.at(key) == time) continue;

@@ -60,7 +60,8 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
     Random random(seed);
     Place place;
     test_idle_ms = 0;
-    World one(place / "one", std::uint64_t{1} << 30), other(place / "other", std::uint64_t{1} << 30);
+    World one(place / "one", std::uint64_t{1} << 30),
+        other(place / "other", std::uint64_t{1} << 30);
     Watermarks watermarks{kNoWatermark, kNoWatermark};
     bool swapped = false;
     std::size_t rows = 0;

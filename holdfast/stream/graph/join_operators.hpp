@@ -77,7 +77,7 @@ class RegularJoin : public JoinOperator {
   Status meet_semi(std::int64_t before, RowKind kind, Counted& left);
   Status show_alone(std::size_t side, RowKind kind, const sql::Row& row, std::int64_t partners);
   bool keep(std::size_t side, RowKind kind, const std::string& key, const sql::Row& row,
-              std::int64_t partners);
+            std::int64_t partners);
 
   std::array<Table, 2> tables_;
   Sweeps sweeps_;

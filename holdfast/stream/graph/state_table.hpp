@@ -154,8 +154,7 @@ class StateTable {
     const auto take_one = [this](std::string_view key, std::string_view state,
                                  std::uint64_t version) {
       if (HF_MUTANT("ST46", gone_.contains(key), false)) return Status();
-      if (HF_MUTANT("ST50", has_ended(state), false))
-        return gone_.emplace(key, version), Status();
+      if (HF_MUTANT("ST50", has_ended(state), false)) return gone_.emplace(key, version), Status();
       return take(key, state, version);
     };
     return store_->for_each_of_group(slice_, group, take_one);

@@ -9,10 +9,10 @@
 //
 // State, of each side  [key, time, number] -> whether it had a partner, row.
 // Order  The partners of a row by their times, those of one time as they came. Rows that are shown
-//        alone when their time is over: by that time, the left ones first, then by their keys' bytes.
-// Costs  A row that comes takes O(log rows of its key), the pairs that are compared, and a move of
-//        the rows behind its place, which are few where rows come in about the order of their times.
-//        A row that goes takes O(log rows), and moves nothing.
+//        alone when their time is over: by that time, the left ones first, then by their keys'
+//        bytes.
+// Costs  A row that comes takes O(log rows of its key) and the pairs that are compared, one that
+//        goes O(log rows).
 #pragma once
 
 #include <algorithm>

@@ -32,8 +32,8 @@ void append_key_part(const Key& key, std::string& bytes) {
 
 class StoredEntries {
  public:
-  // Without a grouping all are in memory. `idle_ms`: how long an entry is kept that does not change;
-  // 0: for ever.
+  // Without a grouping all are in memory. `idle_ms`: how long an entry is kept that does not
+  // change; 0: for ever.
   StoredEntries(Host& host, std::int64_t slice, std::optional<Grouping> grouping = {},
                 std::int64_t idle_ms = 0)
       : host_(&host), slice_(slice), idle_ms_(idle_ms), keeps_(host.keeps_entries()) {

@@ -2,7 +2,8 @@
 // What TemporalJoin and LookupJoin are to the interpreter (stream/graph/time_joins.cpp): the same
 // rows in the same order, and the same bytes in the state.
 //
-// A `Definition` is as of join_rules.hpp; of versions it has left_time(row) and right_time(row), too.
+// A `Definition` is as of join_rules.hpp; of versions it has left_time(row) and right_time(row),
+// too.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,8 @@ namespace holdfast::query {
 // has passed that time. A version goes when a later one of its key comes and no row can ask for it.
 //
 // State  left: [time, number] -> row; right: [key, time] -> row.
-// Costs  A left row O(log waiting rows), then O(log versions of its key). A right row O(log versions
-//        of its key) and what it makes superfluous.
+// Costs  A left row O(log waiting rows), then O(log versions of its key). A right row O(log
+//        versions of its key) and what it makes superfluous.
 template <class Definition>
 class TemporalJoin : JoinRules<Definition> {
   using Rules = JoinRules<Definition>;
@@ -83,7 +84,7 @@ class TemporalJoin : JoinRules<Definition> {
     Kept<Row> kept;
     Mark mark{};
   };
-  using Place = std::pair<std::int64_t, std::int64_t>;    // Time and number.
+  using Place = std::pair<std::int64_t, std::int64_t>;   // Time and number.
   using Versions = std::map<std::int64_t, Item<Right>>;  // By time.
   using Entry = typename KeyedValues<Key, Versions>::Entry;
 
@@ -203,8 +204,8 @@ class TemporalJoin : JoinRules<Definition> {
   std::int64_t now_ = kNoTime;  // The watermark.
 };
 
-// Each left row with the rows of a table that was read before compiled code took over. No state: the
-// next run reads the table again.
+// Each left row with the rows of a table that was read before compiled code took over. No state:
+// the next run reads the table again.
 template <class Definition>
 class LookupJoin : JoinRules<Definition> {
   using Rules = JoinRules<Definition>;
