@@ -1,6 +1,6 @@
 // sort_rows.hpp: rows in their order when the input has ended, or the first ones at once, in a
-// graph. What SortRows is to the interpreter (stream/graph/simple_operators.hpp): the same rows, and
-// the same bytes in the state.
+// graph. What SortRows is to the interpreter (stream/graph/simple_operators.hpp): the same rows,
+// and the same bytes in the state.
 //
 // A `Definition` is what the generated source says of its node:
 //
