@@ -20,6 +20,8 @@ std::vector<std::string> columns_of_row(const std::string& row, std::size_t coun
   return columns;
 }
 
+constexpr std::size_t kMostKeys = 64;  // KeyOf: a bit each.
+
 class NodeWriter {
  public:
   NodeWriter(const sql::Plan& plan, std::size_t node, QueryParts& parts)
@@ -69,6 +71,7 @@ class NodeWriter {
     return std::move(made_);
   }
   Made operator()(const sql::Group& group) {
+    if (group.keys.size() > kMostKeys) return not_compiled("a group by more than 64 columns");
     const bool retracts = !group.windowed && plan_.nodes[node_.inputs[0]].updating;
     HF_ASSIGN_OR_RETURN(const auto state, state_type(group.aggregates, retracts, parts_));
     begin(input_row(0));
@@ -186,7 +189,8 @@ class NodeWriter {
     column("time", "Row", over.time_column);
     const auto interpreted = parts_.interpreted.size();
     gather("add", over.aggregates);
-    constant("bool", "kInterprets", parts_.interpreted.size() > interpreted ? "true" : "false");
+    const bool interprets = parts_.interpreted.size() > interpreted && !follows_clock();
+    constant("bool", "kInterprets", interprets ? "true" : "false");
     line("  static Out out(const Row& row, const State& state, Run& run) {");
     std::string values = "row";
     for (std::size_t i = 0; i < over.aggregates.size(); ++i) {  // In turn: the first error counts.
@@ -203,6 +207,8 @@ class NodeWriter {
   }
   Made operator()(const sql::Sort& sort) {
     if (!by_columns(sort.keys)) return not_compiled("an order by what is no column");
+    if (!sort.at_once && columns_of(0).size() > kMostKeys)
+      return not_compiled("an order of rows of more than 64 columns");
     begin(input_row(0));
     constant("std::uint64_t", "kOffset", number_text(sort.offset) + "u");
     constant("std::uint64_t", "kLimit", number_text(sort.limit) + "u");
@@ -237,6 +243,12 @@ class NodeWriter {
     line("struct Node" + self_ + " {");
     constant("std::int64_t", "kNode", self_);
     alias("Row", row);
+  }
+  // A clock moves the watermark while a row is on its way: then its texts must stay.
+  bool follows_clock() const {
+    return std::any_of(plan_.nodes.begin(), plan_.nodes.end(), [](const sql::Node& node) {
+      return std::holds_alternative<sql::ProcessingTime>(node.what);
+    });
   }
   static bool by_columns(const std::vector<sql::OrderKey>& order) {
     return std::all_of(order.begin(), order.end(), [](const sql::OrderKey& key) {

@@ -238,9 +238,10 @@ class StateTable {
     bytes.clear();
     query::append_begin(retention_.ends() ? &entry.used_ms : nullptr, bytes);
   }
-  // An entry without a time, of a run that kept all for ever, is as if it had changed now.
+  // An entry without a time, of a run that kept all for ever, is as if it had changed when this one
+  // began.
   bool take_begin(std::string_view& state, std::int64_t& used_ms) const {
-    if (retention_.ends()) used_ms = retention_.now();
+    used_ms = began_ms_;
     query::Text rest{state.data(), state.size()};
     const bool taken = query::take_begin(rest, used_ms);
     state = {rest.data, rest.size};

@@ -272,11 +272,11 @@ class RunningGroups {
     Key key;
     if (entry.slice != kSlice || !key.take(entry.key)) return false;
     auto& known = groups_.at(key);
-    known.value.mark.version = entry.version;
+    known.value.mark = {entry.version, entry.changed};
     if (!stored_.take_begin(state, known.value.mark) || !take_ordered(state, known.value.rows) ||
         !known.value.state.take(state))
       return false;
-    if (entry.changed) note(known);
+    if (entry.changed) groups_.note(known);
     return true;
   }
   bool put_state() {

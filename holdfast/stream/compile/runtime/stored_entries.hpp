@@ -73,7 +73,7 @@ class StoredEntries {
   }
   // Takes off what an entry's state begins with. False: it is none.
   bool take_begin(Text& state, Mark& mark) const {
-    std::int64_t used_ms = ends() ? host_->now_ms() : 0;
+    std::int64_t used_ms = began_ms_;
     const bool taken = query::take_begin(state, used_ms);
     mark.use_at(used_ms);
     return taken;

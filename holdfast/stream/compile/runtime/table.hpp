@@ -97,7 +97,7 @@ class KeyOf {
   explicit KeyOf(const Maybe<Values>&... values)
     requires(sizeof...(Values) > 0)
       : values_(plain(values)...) {
-    std::uint32_t bit = 1;
+    std::uint64_t bit = 1;
     ((nulls_ |= values.known ? 0 : bit, bit <<= 1), ...);
   }
 
@@ -177,7 +177,8 @@ class KeyOf {
   }
 
   std::tuple<Values...> values_;
-  std::uint32_t nulls_ = 0;
+  static_assert(sizeof...(Values) <= 64, "a bit each");
+  std::uint64_t nulls_ = 0;
 };
 
 // `kLeast`: places of the index of a table that is empty or small, a power of two.
