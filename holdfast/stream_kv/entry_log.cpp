@@ -267,8 +267,8 @@ Status EntryLog::end_idle(kv::Store<>& store, std::int64_t oldest_ms, std::int64
   const auto count = static_cast<std::uint32_t>(blocks_.size());  // Of those before.
   for (std::uint32_t block = 0; block < count; ++block) {
     const Block& of = blocks_[block];
-    const auto least = of.oldest_ms == kAlways ? began_ms : of.oldest_ms;
-    if (of.oldest_ms == kNever || of.epoch == epoch || least > oldest_ms) continue;
+    // One that has an entry without a time may have others that are older.
+    if (of.oldest_ms == kNever || of.epoch == epoch || of.oldest_ms > oldest_ms) continue;
     HF_RETURN_IF_ERROR(end_idle_of(store, block, oldest_ms, began_ms, epoch, put));
   }
   return {};

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <random>
@@ -260,6 +261,43 @@ TEST(FetchedStateTable, AnEntryWithoutATimeEndsWhenTheRunIsOldEnough) {
   table.sweep(1100);
   table.complete();
   EXPECT_EQ(table.get("a"), 4);
+}
+
+// Entries of one block, of which one ends, and later the others; one without a time stays.
+TEST(FetchedStateTable, EntriesOfABlockEndAtTheirTimes) {
+  FetchedTable table;
+  const Retention hundred{100, [] { return now_of_test; }};
+  now_of_test = 1000;
+  table.begin(hundred);
+  table.at("a") = 1;
+  now_of_test = 1050;
+  for (const char* key : {"b", "c", "d", "e"})
+    table.at(key) = 2;
+  std::string plain;
+  query::append_begin(nullptr, plain);
+  NumberCodec().encode(3, plain);
+  std::uint64_t version = 0;
+  table.store().replace(5, "p", plain, version).value();
+  table.complete();
+  const auto sweep_and_read = [&](std::int64_t oldest) {
+    table.begin(hundred);
+    table.sweep(oldest);
+    table.complete();
+    table.sweep(oldest);
+    table.complete();
+    table.begin();
+    return std::array{table.get("a"), table.get("b"), table.get("e"), table.get("p")};
+  };
+  now_of_test = 1120;
+  EXPECT_EQ(sweep_and_read(1020), (std::array<std::int64_t, 4>{-1, 2, 2, 3}));
+  table.begin(hundred);
+  table.sweep(1020);
+  table.complete();
+  table.sweep(1060);
+  table.complete();
+  table.begin();
+  EXPECT_EQ(table.get("b"), -1);
+  EXPECT_EQ(table.get("p"), 3);
 }
 
 // A copy of a checkpoint has a key of the store for each entry. Those that nobody asks for end, too.
