@@ -387,7 +387,7 @@ Status KvStateStore::write_group() {
   return keys.empty() ? Status() : store_->put_many(keys, values);
 }
 
-Status KvStateStore::end_idle(std::uint64_t epoch) {
+Status KvStateStore::end_idle_entries(std::uint64_t epoch) {
   const auto put = std::bind_front(&KvStateStore::put_whole_block, this);
   for (const auto& [slice, idle] : idle_) {
     HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
@@ -432,7 +432,7 @@ Status KvStateStore::remove_obsolete_blocks() {
 
 Status KvStateStore::complete(const Checkpoint& checkpoint) {
   HF_RETURN_IF_ERROR(HF_MUTANT("KS12", remove(stale_), ok_status()));
-  HF_RETURN_IF_ERROR(end_idle(epoch_ + 1));
+  HF_RETURN_IF_ERROR(end_idle_entries(epoch_ + 1));
   HF_RETURN_IF_ERROR(finish_logs(epoch_ + 1));
   HF_RETURN_IF_ERROR(write_block(true));
   HF_RETURN_IF_ERROR(write_group());

@@ -134,7 +134,7 @@ class KvStateStore : public StateStore {
   // How many bytes these have, up to about `most`.
   Result<std::uint64_t> bytes_of_singles(std::int64_t slice, std::uint64_t most);
   // What end_idle() asked for.
-  Status end_idle(std::uint64_t epoch);
+  Status end_idle_entries(std::uint64_t epoch);
   Status end_idle_singles(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms);
   Status finish_logs(std::uint64_t epoch);
   Status remove_obsolete_blocks();

@@ -27,6 +27,8 @@
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
+#include "fuzz_store.hpp"
+
 namespace {
 
 using namespace holdfast;          // NOLINT: a fuzz target of one file.
@@ -51,21 +53,6 @@ class Files {
  private:
   std::string directory_;
 };
-
-std::shared_ptr<kv::Store<>> empty_store() {
-  RegionOptions of_region;
-  of_region.access = RegionAccess::kCreate;
-  of_region.size_bytes = of_region.unit_bytes = of_region.reserve_bytes = 2 * MiB;
-  kv::StoreOptions options;
-  options.access = RegionAccess::kOpenOrCreate;
-  options.block_bytes = 8 * KiB;
-  options.segment_bytes = options.initial_bytes = 64 * KiB;
-  options.max_bytes = 2 * MiB;
-  options.background = false;
-  options.order = options.verify_reads = true;
-  return std::make_shared<kv::Store<>>(
-      kv::Store<>::open(Region::open("dram", of_region).value(), options).value());
-}
 
 struct Contents {
   std::uint64_t epoch = 0;
@@ -104,7 +91,7 @@ void copy(const std::string& from_path, const Files& files) {
   if (!checkpoint) return;
   const auto from = contents_of(opened, **checkpoint);
 
-  const auto store = empty_store();
+  const auto store = empty_fuzz_store(2 * MiB);
   {
     SnapshotStore source(from_path);
     KvStateStore to(store, 1);

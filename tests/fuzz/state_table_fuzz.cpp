@@ -25,6 +25,8 @@
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
+#include "fuzz_store.hpp"
+
 namespace {
 
 using namespace holdfast;                 // NOLINT: a fuzz target of one file.
@@ -57,21 +59,6 @@ struct Known {
 };
 using Model = std::map<std::string, Known>;
 
-std::shared_ptr<kv::Store<>> empty_store() {
-  RegionOptions of_region;
-  of_region.access = RegionAccess::kCreate;
-  of_region.size_bytes = of_region.unit_bytes = of_region.reserve_bytes = 4 * MiB;
-  kv::StoreOptions options;
-  options.access = RegionAccess::kOpenOrCreate;
-  options.block_bytes = 8 * KiB;
-  options.segment_bytes = options.initial_bytes = 64 * KiB;
-  options.max_bytes = 4 * MiB;
-  options.background = false;
-  options.order = options.verify_reads = true;
-  return std::make_shared<kv::Store<>>(
-      kv::Store<>::open(Region::open("dram", of_region).value(), options).value());
-}
-
 const std::string& directory() {
   static const struct Own {
     std::string path = "/dev/shm/holdfast_state_table_fuzz_" + std::to_string(::getpid());
@@ -97,7 +84,7 @@ class Query {
   explicit Query(unsigned form) : form_(form) {
     now_ms = 1000;
     std::filesystem::remove(file());
-    if (!in_file()) region_ = empty_store();
+    if (!in_file()) region_ = empty_fuzz_store(4 * MiB);
     begin();
   }
   void step(unsigned what, unsigned which, unsigned how) {
@@ -231,7 +218,7 @@ class Query {
       copy_checkpoint(*from, other).value();
       std::filesystem::rename(directory() + "/other", file());
     } else {
-      const auto region = empty_store();
+      const auto region = empty_fuzz_store(4 * MiB);
       KvStateStore to(region, 1);
       copy_checkpoint(*from, to).value();
       from.reset();

@@ -31,6 +31,8 @@
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
+#include "fuzz_store.hpp"
+
 namespace {
 
 using namespace holdfast;  // NOLINT: a fuzz target of one file.
@@ -148,20 +150,10 @@ const Tables& tables() {
 }
 
 std::shared_ptr<kv::Store<>> store_of(const Records& records) {
-  RegionOptions of_region;
-  of_region.access = RegionAccess::kCreate;
-  of_region.size_bytes = of_region.unit_bytes = of_region.reserve_bytes = 2 * MiB;
-  kv::StoreOptions options;
-  options.access = RegionAccess::kOpenOrCreate;
-  options.block_bytes = 8 * KiB;
-  options.segment_bytes = options.initial_bytes = 64 * KiB;
-  options.max_bytes = 2 * MiB;
-  options.background = false;
-  options.order = options.verify_reads = true;
-  auto store = kv::Store<>::open(Region::open("dram", of_region).value(), options).value();
+  auto store = empty_fuzz_store(2 * MiB);
   for (const auto& [key, value] : records)
-    store.put(key, value).value();
-  return std::make_shared<kv::Store<>>(std::move(store));
+    store->put(key, value).value();
+  return store;
 }
 
 Records records_of(kv::Store<>& store) {

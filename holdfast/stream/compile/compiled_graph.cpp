@@ -17,6 +17,7 @@ CompiledGraph::CompiledGraph(const sql::Plan& plan, std::shared_ptr<const QueryS
       library_(std::move(library)),
       host_(plan, *source_, &sink, store, before.retention()),
       graph_(library_->make_graph(host_)),
+      reads_clock_(before.retention().ends() || before.follows_clock()),
       progress_(before.progress()) {}
 
 Result<std::unique_ptr<CompiledGraph>> CompiledGraph::after(
@@ -119,14 +120,16 @@ Result<Operators::Progress> CompiledGraph::take(Source&) {
   const bool in_blocks = std::all_of(tables_.begin(), tables_.end(),
                                      [](const Table& table) { return table.records != nullptr; });
   const std::uint64_t most = in_blocks ? kRecords : kRows;
-  host_.look_at_clock();
-  if (!graph_->tick()) return host_.status().error();
+  if (reads_clock_) {
+    host_.look_at_clock();
+    if (!graph_->tick()) return host_.status().error();
+  }
   const auto now = graph::Idle::Clock::now();
   for (std::size_t i = 0; i < tables_.size(); ++i)
     inputs_[i].waits = tables_[i].rests = tables_[i].idle.rests(now);
   for (;;) {
     std::size_t next = 0;
-    host_.look_at_clock();
+    if (reads_clock_) host_.look_at_clock();
     if (!graph_->take(inputs_.data(), most - (rows() - before), next))
       return at_place(next, host_.status().error());
     if (next == inputs_.size() && rows() == before && wake()) continue;

@@ -78,6 +78,7 @@ class CompiledGraph final : public Operators {
   const std::shared_ptr<const Library> library_;
   CompiledHost host_;
   std::unique_ptr<query::Graph> graph_;  // Goes before the library.
+  const bool reads_clock_;               // A node follows it, or state ends by it.
   graph::GraphProgress progress_;
   std::vector<Dropped> dropped_before_;      // By node, by those before.
   std::vector<std::uint64_t> rows_before_;   // By node: rows that those before gave out.

@@ -84,6 +84,7 @@ class GraphOperators : public Operators {
   const GraphProgress& progress() const { return progress_; }
   GraphSource& source() const { return source_; }
   const Retention& retention() const { return retention_; }
+  bool follows_clock() const { return !clocks_.empty(); }
   const Operator& node(std::size_t number) const { return *operators_[number]; }
 
  private:

@@ -10,7 +10,8 @@
 //   Row, Out                              what comes in, what goes out
 //   Key, key(row, run), time(row)         the partition
 //   State, add(state, row, run)           the aggregates
-//   kInterprets                           some of add() is not compiled
+//   kInterprets                           some of add() is not compiled, and no row may be on its
+//                                         way when the watermark moves: its texts would go
 //   out(row, state, run)
 //   give(graph, change, out)              to those that read it
 //
