@@ -1,19 +1,16 @@
 // pool.hpp: memory for many small things that come and go.
 //
 // Costs  take() and give() O(1). What is given back is for others of about its size; all of it goes
-//        with the pool. A large pool grows by large pages (large_pages.hpp).
+//        with the pool.
 // Threads  One at a time.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include <holdfast/stream/compile/runtime/large_pages.hpp>
 
 namespace holdfast::query {
 
@@ -45,10 +42,6 @@ class Pool {
   struct Free {
     Free* next;
   };
-  struct GiveBack {
-    std::size_t bytes;
-    void operator()(std::byte* block) const { LargePages<std::byte>().deallocate(block, bytes); }
-  };
   static constexpr std::size_t kGrain = 16, kSmall = 1024, kBlock = 64 * 1024;
   static constexpr std::size_t kSmallClasses = kSmall / kGrain;
 
@@ -62,14 +55,14 @@ class Pool {
     return std::size_t{2} * kSmall << (number - kSmallClasses);
   }
   [[gnu::noinline]] void grow(std::size_t size) {
-    left_ = std::max(size, bytes_ < kLargeBytes ? kBlock : kLargeBytes);
+    left_ = size > kBlock ? size : kBlock;
     bytes_ += left_;
-    blocks_.emplace_back(LargePages<std::byte>().allocate(left_), GiveBack{left_});
+    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
     next_ = blocks_.back().get();
   }
 
   std::array<Free*, kSmallClasses + 64> free_{};  // By class.
-  std::vector<std::unique_ptr<std::byte, GiveBack>> blocks_;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
   std::uint64_t bytes_ = 0;
