@@ -69,9 +69,6 @@ std::optional<Value> maybe(std::optional<std::int64_t> number) {
   return number ? std::optional(Value::of(*number)) : std::nullopt;
 }
 
-// Of a TIMESTAMP: beyond any calendar by far, and far from the ends of 64 bits.
-constexpr std::int64_t kMostMs = std::int64_t{1} << 60;
-
 // Bytes of a value that is not NULL; 0 for what brings its length: strings, arrays, rows, maps.
 std::size_t width_of(const Type& type) {
   switch (type.kind) {
@@ -200,7 +197,7 @@ bool take_bytes(std::string_view& bytes, const Type& type, Value& value) {
     // The sign, from the width of the type to 128 bits.
     const unsigned shift = 128 - 8 * static_cast<unsigned>(width);
     value.number = static_cast<Int128>(static_cast<Uint128>(value.number) << shift) >> shift;
-    if (type.kind == Kind::kTimestamp && (value.number > kMostMs || value.number < -kMostMs))
+    if (type.kind == Kind::kTimestamp && !is_summable(static_cast<std::int64_t>(value.number)))
       return false;
   }
   bytes.remove_prefix(width);

@@ -10,24 +10,17 @@
 #include <holdfast/sql/evaluate.hpp>
 
 namespace holdfast::stream {
-namespace {
-
-// Beyond any calendar by far, and so far from the ends of 64 bits that sums do not overflow.
-constexpr std::int64_t kMostTimeMs = std::int64_t{1} << 60;
-bool is_time(std::int64_t ms) { return -kMostTimeMs <= ms && ms <= kMostTimeMs; }
-
-}  // namespace
 
 Status GroupOperator::restore(std::int64_t watermark) {
   watermark_ = watermark;
   HF_RETURN_IF_ERROR(state_.restore());
   next_end_ = kEndOfTime;
   if (!group_.windowed) return {};
-  if (watermark != kNoWatermark && watermark != kEndOfTime && !is_time(watermark))
+  if (watermark != kNoWatermark && watermark != kEndOfTime && !sql::is_summable(watermark))
     return Error{Errc::kCorrupt,
                  "the watermark of the state, " + std::to_string(watermark) + " ms, is no time"};
   for (const auto slice : state_.slices()) {
-    if (!is_time(slice))
+    if (!sql::is_summable(slice))
       return Error{Errc::kCorrupt, "a window of the state ends at " + std::to_string(slice) +
                                        " ms, which is no time"};
     const auto end = first_open_end(slice);

@@ -173,7 +173,7 @@ bool RunningGroups::Codec::encode_whole(const State& state, std::string& bytes) 
 bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
   if (bytes.size() < 8) return false;
   state.rows = take_ordered(bytes);
-  if (state.rows < 0 || !is_number(state.rows)) return false;
+  if (state.rows < 0 || !sql::is_summable(state.rows)) return false;
   state.aggregates.resize(group->aggregates.size());
   for (std::size_t i = 0; i < group->aggregates.size(); ++i) {
     if (!state.aggregates[i].take_bytes(group->aggregates[i], retracts, state.rows, bytes))

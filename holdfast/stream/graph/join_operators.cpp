@@ -72,8 +72,8 @@ bool RegularJoin::Codec::decode(std::string_view& bytes, Counted& counted) const
   if (bytes.size() < 16) return false;
   counted.count = take_ordered(bytes);
   counted.partners = take_ordered(bytes);
-  return counted.count > 0 && is_number(counted.count) && counted.partners >= 0 &&
-         is_number(counted.partners) && take_row(bytes, *columns, counted.row);
+  return counted.count > 0 && sql::is_summable(counted.count) && counted.partners >= 0 &&
+         sql::is_summable(counted.partners) && take_row(bytes, *columns, counted.row);
 }
 
 RegularJoin::RegularJoin(const Parts& parts)

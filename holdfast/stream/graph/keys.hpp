@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/expression.hpp>
 #include <holdfast/sql/plan.hpp>
@@ -27,12 +28,6 @@ inline std::int64_t take_ordered(std::string_view& key) {
   return static_cast<std::int64_t>(bits ^ (std::uint64_t{1} << 63));
 }
 
-// Times and numbers of entries are far from the ends of 64 bits: a sum of two does not overflow.
-inline constexpr std::int64_t kMostNumber = std::int64_t{1} << 60;
-inline bool is_number(std::int64_t number) {
-  return -kMostNumber <= number && number <= kMostNumber;
-}
-
 // What the keys of a table are made of: numbers in front, at least so many bytes, numbers behind.
 struct KeyForm {
   std::size_t front = 0, bytes = 0, behind = 0;
@@ -42,9 +37,9 @@ struct KeyForm {
     if (key.size() < 8 * front + bytes + 8 * behind) return false;
     std::string_view first = key, last = key.substr(key.size() - 8 * behind);
     for (std::size_t i = 0; i < front; ++i)
-      if (!is_number(take_ordered(first))) return false;
+      if (!sql::is_summable(take_ordered(first))) return false;
     while (!last.empty())
-      if (!is_number(take_ordered(last))) return false;
+      if (!sql::is_summable(take_ordered(last))) return false;
     return true;
   }
 };

@@ -167,7 +167,7 @@ bool SortRows::Codec::decode(std::string_view& bytes, Counted& counted) const {
   if (bytes.size() < 16) return false;
   counted.count = take_ordered(bytes);
   counted.number = take_ordered(bytes);
-  return counted.count > 0 && is_number(counted.count) && is_number(counted.number) &&
+  return counted.count > 0 && sql::is_summable(counted.count) && sql::is_summable(counted.number) &&
          take_row(bytes, *columns, counted.row);
 }
 
