@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/sql/binder.hpp>
+#include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/grouping_sets.hpp>
 
@@ -38,15 +39,22 @@ bool alike(const syntax::Over& a, const syntax::Over& b) {
 // ROWS or RANGE … PRECEDING, in rows or milliseconds.
 Result<std::int64_t> frame_of(const syntax::Over& over) {
   if (over.preceding == nullptr) return OverAggregate::kUnbounded;
-  HF_ASSIGN_OR_RETURN(auto bound, bind(*over.preceding, Scope{}));
-  bound = folded(std::move(bound));
-  const bool right = bound->operation == Operation::kLiteral && !bound->literal.null &&
-                     bound->literal.number >= 0 &&
-                     (over.rows ? bound->type.is_integer() : bound->type.kind == Kind::kInterval);
-  if (!right)
+  auto bound = bind(*over.preceding, Scope{});
+  const auto fits = [&](const Expression& frame) {
+    return frame.operation == Operation::kLiteral && !frame.literal.null &&
+           frame.literal.number >= 0 &&
+           (over.rows ? frame.type.is_integer() : frame.type.kind == Kind::kInterval);
+  };
+  if (bound) bound = folded(std::move(*bound));
+  if (!bound || !fits(**bound))
     return error_at(over.preceding->at,
                     over.rows ? "ROWS wants a number of rows" : "RANGE wants an INTERVAL");
-  return static_cast<std::int64_t>(bound->literal.number);
+  const auto wide = (*bound)->literal.number;
+  const auto number = static_cast<std::int64_t>(wide);
+  if (wide != number || !is_summable(number))
+    return error_at(over.preceding->at,
+                    "a frame begins at most 2^60 rows or milliseconds before its row");
+  return number;
 }
 
 }  // namespace

@@ -124,7 +124,10 @@ def check_sets_of_windows(rand, base, directory):
             ('SELECT k FROM t GROUP BY ROLLUP(k', "expected ')'"),
             ('SELECT k, RANK() OVER (ORDER BY v), DENSE_RANK() OVER (ORDER BY v) FROM t', 'more than one ROW_NUMBER, RANK or DENSE_RANK'),
             ('SELECT k, RANK() OVER (PARTITION BY k) FROM t', 'a ranking wants ORDER BY'),
-            ('SELECT k, RANK(v) OVER (ORDER BY v) FROM t', 'RANK has no argument')):
+            ('SELECT k, RANK(v) OVER (ORDER BY v) FROM t', 'RANK has no argument'),
+            ('SELECT SUM(v) OVER (ORDER BY ts ROWS BETWEEN 2000000000000000000 PRECEDING AND CURRENT ROW) FROM t', 'at most 2^60 rows'),
+            ('SELECT SUM(v) OVER (ORDER BY ts ROWS BETWEEN v PRECEDING AND CURRENT ROW) FROM t', 'ROWS wants a number of rows'),
+            ('SELECT SUM(v) OVER (ORDER BY ts RANGE BETWEEN 5 PRECEDING AND CURRENT ROW) FROM t', 'RANGE wants an INTERVAL')):
         refused = run(head + query, code=2)
         assert said in refused.stderr and 'line ' in refused.stderr, (query, refused.stderr)
 

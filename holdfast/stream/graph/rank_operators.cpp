@@ -292,7 +292,9 @@ OverRows::OverRows(const Parts& parts)
       waiting_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}),
       frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0], {0, 4, 2}}),
       sums_(parts.store, parts.first_slice + 2, Codec{&over_}),
-      passed_(parts.store, parts.first_slice + 3, {}) {}
+      passed_(parts.store, parts.first_slice + 3, {},
+              ends_by_time() ? Retention() : parts.retention),
+      sweeps_(ends_by_time() ? Retention() : parts.retention) {}
 
 Status OverRows::restore() {
   HF_RETURN_IF_ERROR(waiting_.restore());
@@ -302,7 +304,11 @@ Status OverRows::restore() {
       next_number_ = std::max(next_number_, sequence_of(key) + 1);
   }
   HF_RETURN_IF_ERROR(sums_.restore());
-  return passed_.restore();
+  HF_RETURN_IF_ERROR(passed_.restore());
+  if (!ends_by_time()) return {};
+  for (const auto& [partition, entry] : passed_)
+    ends_.emplace(end_of(entry.value), partition);
+  return {};
 }
 
 Status OverRows::put_state() {
@@ -356,9 +362,11 @@ Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
   const auto& value = row[over_.time_column];
   if (value.null) return ++rows_without_time, Status();
   const auto time = static_cast<std::int64_t>(value.number);
+  if (std::int64_t oldest = 0; sweeps_.due(oldest)) HF_RETURN_IF_ERROR(end_idle(oldest));
   HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
   const auto passed = passed_.find(partition);
   if (passed != passed_.end() && time <= passed->second.value) return ++late_rows, Status();
+  if (passed != passed_.end() && passed_.times()) passed_.changing(passed);
   std::string key;
   append_ordered(time, key);
   key += partition;
@@ -368,6 +376,13 @@ Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
 }
 
 Status OverRows::pass(std::int64_t watermark) {
+  HF_RETURN_IF_ERROR(give_until(watermark));
+  while (!ends_.empty() && HF_MUTANT("ST51", ends_.begin()->first <= watermark, false))
+    HF_RETURN_IF_ERROR(forget(std::string(ends_.begin()->second)));
+  return {};
+}
+
+Status OverRows::give_until(std::int64_t watermark) {
   while (!waiting_.empty()) {
     const auto first = waiting_.begin()->first;
     std::string_view rest = first;
@@ -380,7 +395,12 @@ Status OverRows::pass(std::int64_t watermark) {
       peers.push_back(std::move(waiting_.begin()->second.value));
       waiting_.erase(waiting_.begin());
     }
-    passed_.at(partition) = time;
+    auto& passed = passed_.at(partition);
+    if (ends_by_time()) {
+      ends_.erase({end_of(passed), partition});
+      ends_.emplace(end_of(time), partition);
+    }
+    passed = time;
     HF_RETURN_IF_ERROR(unbounded() ? give(partition, time, peers)
                                    : give_bounded(partition, time, peers));
   }
@@ -449,6 +469,38 @@ Status OverRows::gather_frame(const std::string& partition, std::int64_t time,
     frames_.erase(rows[i]);
   for (std::size_t i = first; i < rows.size(); ++i)
     HF_RETURN_IF_ERROR(add(rows[i]->second.value, accumulators));
+  return {};
+}
+
+// All but what waits.
+Status OverRows::forget(const std::string& partition) {
+  std::vector<RowTable::iterator> rows;
+  HF_RETURN_IF_ERROR(frames_.for_each(partition, [&](const std::string&, auto place) {
+    rows.push_back(place);
+    return Status();
+  }));
+  for (const auto place : rows)
+    frames_.erase(place);
+  if (const auto sums = sums_.find(partition); sums != sums_.end()) sums_.erase(sums);
+  const auto passed = passed_.find(partition);
+  ends_.erase({end_of(passed->second.value), partition});
+  passed_.erase(passed);
+  return {};
+}
+
+// Rows that wait are to find what is before them.
+Status OverRows::end_idle(std::int64_t oldest_ms) {
+  std::set<std::string> waiting;
+  for (const auto& [key, entry] : waiting_)
+    waiting.insert(key.substr(8, key.size() - 16));
+  std::vector<std::string> idle;
+  for (const auto& [partition, entry] : passed_) {
+    if (HF_MUTANT("ST52", entry.used_ms <= oldest_ms && !waiting.contains(partition),
+                  entry.used_ms <= oldest_ms))
+      idle.push_back(partition);
+  }
+  for (const auto& partition : idle)
+    HF_RETURN_IF_ERROR(forget(partition));
   return {};
 }
 

@@ -21,7 +21,9 @@
 // Costs  A row that comes takes a move of the waiting rows of its partition that are later, and one
 //        that goes out O(log of the times that wait). Its frame takes O(1) where all aggregates are
 //        merged exactly; else it is gathered anew, as the interpreter does: O(rows of the frame).
-//        Partitions stay for ever.
+// Ends   A partition with a frame of times, when the watermark is behind its last row by the frame
+//        and half as much again: until then rows that are late find the frame. Any other one, when
+//        no row of it has come for host.idle_ms().
 #pragma once
 
 #include <algorithm>
@@ -146,17 +148,20 @@ class OverRows {
       : run_(run),
         stored_{
             StoredEntries(run.host, slice_of(kWaiting)), StoredEntries(run.host, slice_of(kFrames)),
-            StoredEntries(run.host, slice_of(kSums)), StoredEntries(run.host, slice_of(kPassed))} {}
+            StoredEntries(run.host, slice_of(kSums)),
+            StoredEntries(run.host, slice_of(kPassed), {}, kEndsByTime ? 0 : run.host.idle_ms())} {}
 
   template <class Graph>
   void take(Graph&, Change, const Row& row) {
     const auto time = Definition::time(row);
     if (!time.known) return static_cast<void>(++rows_without_time);
+    if (stored_[kPassed].is_sweep_due()) end_idle();
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     Entry& entry = partitions_.at(key);
     const auto& passed = entry.value.passed;
     if (passed && time.value <= *passed) return static_cast<void>(++late_rows);
+    if (passed && stored_[kPassed].ends()) change(kPassed, entry, entry.value.passed_mark);
     auto* const item = make_item(row, time.value, next_number_++);
     wait(entry, item);
     change(kWaiting, entry, item->mark);
@@ -165,6 +170,7 @@ class OverRows {
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     while (!times_.empty() && times_.front().time <= watermark && !run_.failed)
       give_time(graph, times_.front().time);
+    if constexpr (kEndsByTime) end_partitions(watermark);
     if (gone_.size() >= kMostGone) free_gone();
   }
   static void set_watermark(std::int64_t) {}  // Rows are late for their partition only.
@@ -172,25 +178,26 @@ class OverRows {
     const auto table = entry.slice - slice_of(kWaiting);
     if (table < kWaiting || table > kPassed) return false;
     auto& stored = stored_[table];
-    if (entry.state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
     Text rest = entry.key, values, state = entry.state;
     Mark mark{entry.version, entry.changed};
     Key key;
     std::int64_t time = 0, number = 0;
     if ((table == kWaiting && !take_ordered(rest, time)) || !take_part(rest, values) ||
         !key.take(values) || (table == kFrames && !take_ordered(rest, time)) ||
-        (table <= kFrames && !take_ordered(rest, number)) || rest.size != 0 ||
-        !stored.take_begin(state, mark))
+        (table <= kFrames && !take_ordered(rest, number)) || rest.size != 0)
       return false;
+    // Also of one that is gone: of a key a checkpoint has one entry.
+    next_number_ = std::max(next_number_, number + 1);
+    if (state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
+    if (!stored.take_begin(state, mark)) return false;
     Entry& partition = partitions_.at(key);
     if (entry.changed) partitions_.note(partition);
     if (table == kSums) return adopt_sums(partition.value, state, mark);
-    if (table == kPassed) return adopt_passed(partition.value, state, mark);
+    if (table == kPassed) return adopt_passed(partition, state, mark);
     Row row;
     if (!row.take(state) || state.size != 0) return false;
     auto* const item = make_item(row, time, number);
     item->mark = mark;
-    next_number_ = std::max(next_number_, number + 1);
     if (table == kWaiting) return wait(partition, item), true;
     partition.value.frame.insert(item);
     if constexpr (kMerges) partition.value.sums.forget();
@@ -211,6 +218,8 @@ class OverRows {
   enum Table : std::int64_t { kWaiting, kFrames, kSums, kPassed };
   static constexpr bool kUnbounded = Definition::kPreceding < 0;
   static constexpr bool kMerges = !kUnbounded && merges_exactly<State>;
+  static constexpr bool kEndsByTime = !kUnbounded && !Definition::kRows;
+  static constexpr std::int64_t kKept = Definition::kPreceding + Definition::kPreceding / 2 + 1;
   static constexpr std::size_t kMostGone = 1024;
 
   struct Nothing {};
@@ -222,14 +231,23 @@ class OverRows {
     std::optional<std::int64_t> passed;  // Of the last row that has not waited any more.
     Mark sums_mark{}, passed_mark{};
     bool has_sums = false;
+    bool awaits_end = false;  // It is among `ends_`.
   };
   using Entry = typename KeyedValues<Key, Partition>::Entry;
-  // A time at which rows of a partition wait: a heap of these has the earliest in front.
+  // A time of a partition: a heap of these has the earliest in front.
   struct Time {
     std::int64_t time;
     std::uint32_t entry;  // Its number.
     bool operator<(const Time& other) const { return time > other.time; }
   };
+  static void push(std::vector<Time>& heap, const Time& time) {
+    heap.push_back(time);
+    std::push_heap(heap.begin(), heap.end());
+  }
+  static void pop(std::vector<Time>& heap) {
+    std::pop_heap(heap.begin(), heap.end());
+    heap.pop_back();
+  }
   // A partition, and the first bytes of its part of a key.
   struct Ending {
     Uint128 head;
@@ -258,9 +276,7 @@ class OverRows {
     gone_.clear();
   }
   void wait(Entry& entry, Item* item) {
-    if (!entry.value.waiting.insert(item)) return;
-    times_.push_back({item->time, partitions_.number_of(entry)});
-    std::push_heap(times_.begin(), times_.end());
+    if (entry.value.waiting.insert(item)) push(times_, {item->time, partitions_.number_of(entry)});
   }
   void change(Table table, Entry& entry, Mark& mark) {
     if (stored_[table].change(mark)) partitions_.note(entry);
@@ -273,8 +289,7 @@ class OverRows {
     ending_.clear();
     while (!times_.empty() && times_.front().time == time) {
       ending_.push_back({0, times_.front().entry});
-      std::pop_heap(times_.begin(), times_.end());
-      times_.pop_back();
+      pop(times_);
     }
     if (ending_.size() > 1) sort_ending();
     for (const auto& ending : ending_) {
@@ -311,8 +326,11 @@ class OverRows {
       stored_[kWaiting].erase(item->mark, key_of_waiting(entry.key, *item));
       peers_.push_back(item);
     }
+    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    if (!entry.value.passed) stored_[kPassed].come(entry.value.passed_mark, key);
     entry.value.passed = time;
     change(kPassed, entry, entry.value.passed_mark);
+    if constexpr (kEndsByTime) await_end(entry);
     if constexpr (kUnbounded)
       give_all_before(graph, entry);
     else
@@ -322,7 +340,8 @@ class OverRows {
   template <class Graph>
   void give_all_before(Graph& graph, Entry& entry) {
     auto& sums = entry.value.sums;
-    entry.value.has_sums = true;
+    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    if (!std::exchange(entry.value.has_sums, true)) stored_[kSums].come(entry.value.sums_mark, key);
     change(kSums, entry, entry.value.sums_mark);
     if constexpr (!Definition::kRows) {
       for (const auto* peer : peers_)
@@ -392,6 +411,49 @@ class OverRows {
     }
   }
 
+  // ---- Partitions that end ----
+
+  // Behind its last row.
+  void await_end(Entry& entry) {
+    if (std::exchange(entry.value.awaits_end, true)) return;
+    push(ends_, {*entry.value.passed + kKept, partitions_.number_of(entry)});
+  }
+  void end_partitions(std::int64_t watermark) {
+    while (!ends_.empty() && ends_.front().time <= watermark) {
+      const auto number = ends_.front().entry;
+      pop(ends_);
+      auto& entry = *partitions_.of_number(number);
+      entry.value.awaits_end = false;
+      if (*entry.value.passed + kKept > watermark)
+        await_end(entry);  // Rows have come since.
+      else
+        forget(entry);
+    }
+  }
+  [[gnu::noinline]] void end_idle() {
+    partitions_.for_each([this](Entry& entry) {
+      const auto& partition = entry.value;
+      if (partition.waiting.empty() && partition.passed &&
+          stored_[kPassed].is_idle(partition.passed_mark))
+        forget(entry);
+      return true;
+    });
+  }
+  // All but what waits.
+  void forget(Entry& entry) {
+    auto& partition = entry.value;
+    while (!partition.frame.empty())
+      leave_frame(entry);
+    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    if (partition.has_sums) stored_[kSums].erase(partition.sums_mark, key);
+    if (partition.passed) stored_[kPassed].erase(partition.passed_mark, key);
+    if (partition.waiting.empty()) return partitions_.erase(entry);
+    partition.sums = {};
+    partition.passed.reset();
+    partition.sums_mark = partition.passed_mark = {};
+    partition.has_sums = false;
+  }
+
   // ---- State ----
 
   static auto key_of_waiting(const Key& key, const Item& item) {
@@ -416,9 +478,11 @@ class OverRows {
     else
       return false;
   }
-  static bool adopt_passed(Partition& partition, Text state, const Mark& mark) {
-    partition.passed_mark = mark;
-    return take_ordered(state, partition.passed.emplace()) && state.size == 0;
+  bool adopt_passed(Entry& entry, Text state, const Mark& mark) {
+    entry.value.passed_mark = mark;
+    if (!take_ordered(state, entry.value.passed.emplace()) || state.size != 0) return false;
+    if constexpr (kEndsByTime) await_end(entry);
+    return true;
   }
   // Whether the next checkpoint needs it.
   bool needs(Table table, const Mark& mark) const {
@@ -452,7 +516,8 @@ class OverRows {
   StoredEntries stored_[4];  // By table.
   Pool memory_;              // Of the rows.
   KeyedValues<Key, Partition> partitions_;
-  std::vector<Time> times_;
+  std::vector<Time> times_;  // At which rows of a partition wait.
+  std::vector<Time> ends_;   // When a partition ends, or later.
   std::vector<Ending> ending_;
   std::vector<Item*> peers_;  // Rows of one time and partition.
   std::vector<Item*> gone_;   // Rows with texts that the sink may not have yet.
