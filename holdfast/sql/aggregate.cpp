@@ -321,7 +321,7 @@ Result<Value> Accumulator::further_result(const Aggregate& aggregate) const {
   switch (aggregate.kind) {
     case AggregateKind::kPercentile: return percentile(aggregate.parameter.real);
     case AggregateKind::kListAgg:
-      if (overflow_) return error_at(aggregate.at, "a text of LISTAGG is longer than 16 MiB");
+      if (overflow_) return error_at(aggregate.at, kListTooLong);
       return extreme_;
     case AggregateKind::kArrayAgg: {
       if (overflow_) return error_at(aggregate.at, "an array of ARRAY_AGG is longer than 16 MiB");
@@ -338,8 +338,7 @@ Result<Value> Accumulator::further_result(const Aggregate& aggregate) const {
       return recent_.size() > back ? recent_[recent_.size() - 1 - back] : Value();
     }
     case AggregateKind::kSingle:
-      if (count_ > 1)
-        return error_at(aggregate.at, "a query that is a value has more than one row");
+      if (count_ > 1) return error_at(aggregate.at, kMoreThanOneRow);
       return extreme_;
     case AggregateKind::kFirst:
     case AggregateKind::kLast: return extreme_;

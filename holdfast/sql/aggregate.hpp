@@ -48,6 +48,8 @@ enum class AggregateKind : std::uint8_t {
   kSingle,    // The value of the only row; more are an error.
 };
 inline constexpr std::size_t kMaxListBytes = 16u << 20;
+inline constexpr const char* kListTooLong = "a text of LISTAGG is longer than 16 MiB";
+inline constexpr const char* kMoreThanOneRow = "a query that is a value has more than one row";
 
 struct Aggregate {
   AggregateKind kind = AggregateKind::kCountRows;

@@ -6,7 +6,7 @@
      row by row of the changelog. What is left of it at the end is what DuckDB answers, if there is the package.
   2. Windows in cascades, joins of windows, rankings of windows, rows once per window: the same bytes. Joins with the MIN or
      MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times,
-     of versions, with a look-up; OVER.
+     of versions, with a look-up; OVER; aggregates of spread and of the order of rows, and queries that are values.
   3. NEXMark's queries: compiled code takes over on the way, and at the beginning: the same bytes.
   4. Runs that are stopped, and runs that are killed, go on compiled and interpreted in turn, on both state stores.
   5. An error of a row: the same words, the same place.
@@ -222,7 +222,7 @@ OVER_FRAMES = ['', 'ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW', 'ROWS BET
                "RANGE BETWEEN INTERVAL '{}' SECOND PRECEDING AND CURRENT ROW"]
 OVER_MERGED = ['COUNT(*)', 'COUNT(d)', 'SUM(v)', 'AVG(v)', 'MIN(v)', 'MAX(k)', 'MIN(d)', 'SUM(v) FILTER (WHERE d > 1.5)']
 OVER_GATHERED = ['SUM(d)', 'AVG(d)', 'SUM(CAST(d AS DOUBLE) / 3)', 'COUNT(DISTINCT k)', 'SUM(DISTINCT v)',
-                 'AVG(CAST(v AS FLOAT)) FILTER (WHERE v <> 3)']
+                 'AVG(CAST(v AS FLOAT)) FILTER (WHERE v <> 3)', 'FIRST_VALUE(k)', 'LAST_VALUE(d)', 'STDDEV_SAMP(v)', 'MEDIAN(d)']
 
 
 def over_query(rand, number):
@@ -249,6 +249,35 @@ def check_over(directory, cache):
             rows += len(done.stdout.splitlines())
     assert rows > 1000, rows
     print(f'{len(queries)} queries of OVER are the same, {rows} rows', flush=True)
+
+
+FURTHER = [
+    "SELECT window_start, k, FIRST_VALUE(v), LAST_VALUE(k), LISTAGG(k, '; é\'\''), FIRST_VALUE(v > 2) FILTER (WHERE d > 1), STDDEV_POP(v), MEDIAN(d) "
+    f"FROM {WINDOW.format('HOP', 'a', SIZES['HOP'])} GROUP BY window_start, window_end, k",
+    'SELECT window_end, VAR_POP(v), VAR_SAMP(d), STDDEV(v), PERCENTILE(v, 0.3), MEDIAN(d) FILTER (WHERE v > 1) '
+    f"FROM {WINDOW.format('HOP', 'a', SIZES['HOP'])} GROUP BY window_start, window_end",
+    "SELECT k, FIRST_VALUE(v), LAST_VALUE(ts), LISTAGG(CAST(v AS STRING)), VARIANCE(v), PERCENTILE(d, 0.9) FROM a GROUP BY k",
+    'SELECT n, STDDEV_POP(m), MEDIAN(m), COUNT(*) FROM (SELECT k, v, COUNT(*) AS n, MAX(d) AS m FROM a GROUP BY k, v) x GROUP BY n',
+    "SELECT window_start, FIRST_VALUE(k), STDDEV_SAMP(d) FROM TABLE(SESSION(TABLE a PARTITION BY v, DESCRIPTOR(ts), INTERVAL '2' SECOND)) "
+    'GROUP BY v, window_start, window_end',
+    'SELECT k, v, LAG(v) OVER w, LAG(k, 3) OVER w FROM a WINDOW w AS (PARTITION BY v > 3 ORDER BY ts)',
+    'SELECT k, v, LAG(d, 0) OVER (ORDER BY ts), LISTAGG(k) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) FROM a',
+    'SELECT k, v, (SELECT MAX(v) FROM b) AS s FROM a',
+    'SELECT k, SUM(v) + (SELECT v FROM b WHERE v > 90) FROM a WHERE v < (SELECT COUNT(*) FROM b) GROUP BY k',
+]
+
+
+def check_further(directory, cache):
+    """Other aggregates than COUNT, SUM, MIN, MAX and AVG."""
+    rand, rows = random.Random(SEED), 0
+    for name, count in (('a', 400), ('b', 40)):
+        write(directory / f'{name}.csv', events(rand, count))
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+    for query in FURTHER:
+        found = len(check_same(cache, head + query).stdout.splitlines())
+        assert found > 20, (query, found)
+        rows += found
+    print(f'{len(FURTHER)} queries of further aggregates are the same, {rows} rows', flush=True)
 
 
 # ---- 3. NEXMark ----
@@ -326,6 +355,8 @@ KILLED = [
     "SELECT a.ts, a.v, b.ts, b.v FROM a FULL JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
     "SELECT ts, SUM(v) OVER w, ts, CAST(SUM(CAST(d AS DOUBLE)) OVER (PARTITION BY k ORDER BY ts) AS BIGINT) FROM a "
     'WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW)',
+    "SELECT window_start, CAST(STDDEV_POP(v) * 1e6 AS BIGINT), window_end, FIRST_VALUE(v) + CHAR_LENGTH(LISTAGG(k, '; ')) "
+    f"FROM {WINDOW.format('HOP', 'a', SIZES['HOP'])} GROUP BY window_start, window_end, k",
     "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
 ]
 
@@ -407,6 +438,8 @@ def check_errors(directory, cache):
                   'SELECT a.k FROM a JOIN b ON a.k = b.k AND 10 / (a.v - b.v) > 1'):
         done = check_same(cache, head + query, fails=True)
         assert 'division by zero' in done.stderr and '(table ' in done.stderr, done.stderr
+    done = check_same(cache, head + 'SELECT k, (SELECT v FROM b) FROM a', fails=True)
+    assert 'more than one row' in done.stderr, done.stderr
     print('errors are the same', flush=True)
 
 
@@ -425,6 +458,7 @@ def main():
         check_near_times(directory, cache)
         check_wide_rows(directory, cache)
         check_over(directory, cache)
+        check_further(directory, cache)
         check_errors(directory, cache)
         check_nexmark(cache)
         for state in stores(HOLDFAST):

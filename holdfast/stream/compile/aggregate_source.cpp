@@ -1,5 +1,6 @@
 #include "aggregate_source.hpp"
 
+#include <bit>
 #include <utility>
 
 #include <holdfast/stream/compile/source_text.hpp>
@@ -22,9 +23,49 @@ std::string decimal_state(const sql::Aggregate& aggregate, QueryParts& parts) {
          std::to_string(shift) + ">";
 }
 
+// As the numbers of their bytes.
+std::string bytes_of(std::string_view text) {
+  std::string numbers;
+  for (const char byte : text)
+    numbers += ", " + std::to_string(static_cast<signed char>(byte));
+  return numbers;
+}
+
+// Of other aggregates than COUNT, SUM, MIN, MAX and AVG.
+Result<std::string> further_state(const sql::Aggregate& aggregate, QueryParts& parts) {
+  constexpr std::size_t kMostSeparator = 256;
+  const std::string cpp(cpp_type(aggregate.argument->type));
+  const auto failure = [&](const char* what) {
+    parts.failures.push_back(sql::error_at(aggregate.at, what));
+    return std::to_string(parts.failures.size() - 1);
+  };
+  switch (aggregate.kind) {
+    case AggregateKind::kVarPop: return std::string("Variance<false, false>");
+    case AggregateKind::kVarSamp: return std::string("Variance<true, false>");
+    case AggregateKind::kStddevPop: return std::string("Variance<false, true>");
+    case AggregateKind::kStddevSamp: return std::string("Variance<true, true>");
+    case AggregateKind::kPercentile:
+      return "Percentile<" +
+             std::to_string(std::bit_cast<std::uint64_t>(aggregate.parameter.real)) + "u>";
+    case AggregateKind::kFirst: return "EndValue<" + cpp + ", false>";
+    case AggregateKind::kLast: return "EndValue<" + cpp + ", true>";
+    case AggregateKind::kSingle:
+      return "SingleValue<" + cpp + ", " + failure(sql::kMoreThanOneRow) + ">";
+    case AggregateKind::kLag:
+      return "LaggedValue<" + cpp + ", " +
+             std::to_string(static_cast<std::int64_t>(aggregate.parameter.number)) + ">";
+    case AggregateKind::kListAgg:
+      if (aggregate.parameter.text.size() > kMostSeparator) break;
+      return "ListOfTexts<" + failure(sql::kListTooLong) + bytes_of(aggregate.parameter.text) + ">";
+    default: break;
+  }
+  return not_compiled(aggregate.kind == AggregateKind::kArrayAgg ? "ARRAY_AGG"
+                                                                 : "such a long separator");
+}
+
 // Of values that stay, each as often as it comes.
-std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
-  if (aggregate.kind == AggregateKind::kCount) return "Count";
+Result<std::string> plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
+  if (aggregate.kind == AggregateKind::kCount) return std::string("Count");
   const auto& type = aggregate.argument->type;
   const std::string cpp(cpp_type(type));
   const bool average = aggregate.kind == AggregateKind::kAverage;
@@ -41,9 +82,10 @@ std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
 
 Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
   if (aggregate.argument == nullptr) return std::string("Count");
-  if (!sql::is_basic(aggregate.kind))
-    return not_compiled("an aggregate other than COUNT, SUM, MIN, MAX and AVG");
-  const auto plain = plain_state(aggregate, parts);
+  const bool basic = sql::is_basic(aggregate.kind);
+  if (!basic && aggregate.distinct) return not_compiled("a variance or percentile of DISTINCT");
+  HF_ASSIGN_OR_RETURN(const auto plain,
+                      basic ? plain_state(aggregate, parts) : further_state(aggregate, parts));
   const std::string cpp(cpp_type(aggregate.argument->type));
   if (retracts && !sql::can_take_back(aggregate))
     return "OfValues<" + cpp + ", " + plain + (aggregate.distinct ? ", true>" : ", false>");

@@ -1,4 +1,4 @@
-// aggregate_source.hpp: aggregates as C++ over runtime/aggregates.hpp.
+// aggregate_source.hpp: aggregates as C++ over runtime/aggregates.hpp and further_aggregates.hpp.
 #pragma once
 
 #include <string>

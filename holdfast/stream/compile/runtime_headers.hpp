@@ -8,25 +8,26 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kClockRowsHeader, kGraphHeader, kGraphGroupsHeader, kGraphRanksHeader,
-    kJoinRulesHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kLargePagesHeader,
-    kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRegularJoinHeader,
-    kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader,
-    kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader, kValuePartsHeader,
-    kValuesHeader, kWindowJoinHeader;
+    kChangesHeader, kClockRowsHeader, kFurtherAggregatesHeader, kGraphHeader, kGraphGroupsHeader,
+    kGraphRanksHeader, kJoinRulesHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
+    kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader,
+    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
+    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view name;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 32> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 33> kRuntimeHeaders = {{
     {"aggregates.hpp", kAggregatesHeader},
     {"bag.hpp", kBagHeader},
     {"blocks.hpp", kBlocksHeader},
     {"bytes.hpp", kBytesHeader},
     {"changes.hpp", kChangesHeader},
     {"clock_rows.hpp", kClockRowsHeader},
+    {"further_aggregates.hpp", kFurtherAggregatesHeader},
     {"graph.hpp", kGraphHeader},
     {"graph_groups.hpp", kGraphGroupsHeader},
     {"graph_ranks.hpp", kGraphRanksHeader},

@@ -96,9 +96,9 @@ class WindowRank : public Operator {
 
 // Aggregates of rows up to each row, in the order of their times. A row waits until the watermark
 // has passed its time. It is late if a row of its partition with this time or a later one has not
-// waited any more. With a frame of times a partition is forgotten when the watermark is behind its last
-// row by the frame and half as much again, as Flink does; any other when no row of it has come for the
-// retention.
+// waited any more. With a frame of times a partition is forgotten when the watermark is behind its
+// last row by the frame and half as much again, as Flink does; any other when no row of it has come
+// for the retention.
 //
 // State  waiting: [time, number] -> row; frames: [partition, time, number] -> row; sums: partition
 //        -> accumulators of all rows before, where the frame has no end; passed: partition -> time

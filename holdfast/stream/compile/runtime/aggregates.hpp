@@ -228,19 +228,17 @@ template <class T, bool kMax>
 class Extreme {
  public:
   void add(const Maybe<T>& value) {
-    if (!value.known) return;
-    ++count_;
-    offer(value.value);
+    count_ += value.known;
+    offer(value);
   }
   void merge(const Extreme& other) {
     count_ += other.count_;
-    const auto value = other.get();
-    if (value.known) offer(value.value);
+    offer(other.kept_.get());
   }
-  Maybe<T> result(Run&) const { return get(); }
+  Maybe<T> result(Run&) const { return kept_.get(); }
   // Whether it is better than this value, as it stands.
   bool surpasses(const Maybe<T>& value) const {
-    return known_ && value.known && is_better(get().value, value.value);
+    return kept_.known() && value.known && is_better(kept_.get().value, value.value);
   }
   static bool is_better(const T& value, const T& than) {
     const int order = compare(value, than);
@@ -248,46 +246,28 @@ class Extreme {
   }
   void append(std::string& bytes) const {
     append_raw(count_, bytes);
-    append_exact_value(get(), bytes);
+    kept_.append(bytes);
   }
-  bool take(Text& bytes) {
-    Maybe<T> value;
-    if (!take_raw(bytes, count_) || !take_value(bytes, value)) return false;
-    known_ = value.known;
-    if (known_) keep(value.value);
-    return true;
-  }
+  bool take(Text& bytes) { return take_raw(bytes, count_) && kept_.take(bytes); }
 
  private:
-  static constexpr bool kText = std::is_same_v<T, Text>;
-
-  Maybe<T> get() const {
-    if constexpr (kText)
-      return {Text{kept_.data(), kept_.size()}, known_};
-    else
-      return {kept_, known_};
-  }
-  void offer(const T& value) {
-    if (known_ && !is_better(value, get().value)) return;
-    known_ = true;
-    keep(value);
-  }
-  void keep(const T& value) {
-    if constexpr (kText)
-      kept_.assign(value.data, value.size);
-    else
-      kept_ = value;
+  void offer(const Maybe<T>& value) {
+    if (value.known && (!kept_.known() || is_better(value.value, kept_.get().value)))
+      kept_.set(value);
   }
 
   std::int64_t count_ = 0;
-  std::conditional_t<kText, std::string, T> kept_{};
-  bool known_ = false;
+  KeptValue<T> kept_;
 };
 
 template <class T>
 inline constexpr bool is_extreme = false;
 template <class T, bool kMax>
 inline constexpr bool is_extreme<Extreme<T, kMax>> = true;
+
+// Whether more than one value is an error.
+template <class Aggregate>
+inline constexpr bool is_single = false;
 
 // Whether the last digit of what is made of values depends on their order. Then it is made anew of
 // all of them each time, in the order of their bytes.
@@ -427,8 +407,8 @@ class Distinct : public HasParts {
 //        O(values).
 template <class T, class Inner, bool kOnce>
 class OfValues : public HasParts {
-  static constexpr bool kExtreme = is_extreme<Inner>;
-  static_assert(kOnce || kExtreme);  // Others subtract.
+  static constexpr bool kExtreme = is_extreme<Inner>, kSingle = is_single<Inner>;
+  static_assert(kOnce || kExtreme || kSingle);  // Others subtract.
 
  public:
   void add(const Maybe<T>& value) {
@@ -451,6 +431,10 @@ class OfValues : public HasParts {
   }
   auto result(Run& run) const {
     if constexpr (kExtreme) {  // A text is one of the bytes here.
+      return values_.empty() ? Maybe<T>{} : value_of(values_.begin()->first);
+    } else if constexpr (kSingle) {
+      if (values_.size() > 1 || (!values_.empty() && values_.begin()->second > 1))
+        return Inner::refuse(run);
       return values_.empty() ? Maybe<T>{} : value_of(values_.begin()->first);
     } else if constexpr (kSubtracts) {
       return inner_.result(run);
@@ -502,7 +486,7 @@ class OfValues : public HasParts {
   }
 
  private:
-  static constexpr bool kSubtracts = !kExtreme && !depends_on_order<Inner>;
+  static constexpr bool kSubtracts = !kExtreme && !kSingle && !depends_on_order<Inner>;
 
   static Maybe<T> value_of(const std::string& bytes) {
     Text rest{bytes.data(), bytes.size()};

@@ -74,6 +74,38 @@ bool take_value(Text& bytes, Maybe<T>& value) {
   }
 }
 
+// A value that stays: of a text its bytes.
+template <class T>
+class KeptValue {
+ public:
+  bool known() const { return known_; }
+  Maybe<T> get() const {
+    if constexpr (kText)
+      return {Text{kept_.data(), kept_.size()}, known_};
+    else
+      return {kept_, known_};
+  }
+  void set(const Maybe<T>& value) {
+    known_ = value.known;
+    if (!known_) return;
+    if constexpr (kText)
+      kept_.assign(value.value.data, value.value.size);
+    else
+      kept_ = value.value;
+  }
+  void append(std::string& bytes) const { append_exact_value(get(), bytes); }
+  bool take(Text& bytes) {
+    Maybe<T> value;
+    return take_value(bytes, value) && (set(value), true);
+  }
+
+ private:
+  static constexpr bool kText = std::is_same_v<T, Text>;
+
+  std::conditional_t<kText, std::string, T> kept_{};
+  bool known_ = false;
+};
+
 // ---- Keys of the state, in the order of their bytes (graph/keys.hpp) ----
 
 inline void append_ordered(std::int64_t value, std::string& bytes) {

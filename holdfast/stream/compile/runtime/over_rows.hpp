@@ -34,8 +34,8 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/stream/compile/runtime/aggregates.hpp>
 #include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/further_aggregates.hpp>
 #include <holdfast/stream/compile/runtime/pool.hpp>
 
 namespace holdfast::query {

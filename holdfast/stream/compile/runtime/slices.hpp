@@ -17,7 +17,7 @@
 #include <set>
 #include <utility>
 
-#include <holdfast/stream/compile/runtime/aggregates.hpp>
+#include <holdfast/stream/compile/runtime/further_aggregates.hpp>
 #include <holdfast/stream/compile/runtime/slice_table.hpp>
 #include <holdfast/stream/compile/runtime/sorted_runs.hpp>
 
