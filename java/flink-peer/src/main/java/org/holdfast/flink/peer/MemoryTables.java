@@ -2,6 +2,7 @@ package org.holdfast.flink.peer;
 
 import java.util.Set;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.api.connector.source.SourceReaderContext;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
 import org.apache.flink.table.connector.ChangelogMode;
@@ -10,19 +11,22 @@ import org.apache.flink.table.connector.sink.SinkV2Provider;
 import org.apache.flink.table.connector.source.DynamicTableSource;
 import org.apache.flink.table.connector.source.ScanTableSource;
 import org.apache.flink.table.connector.source.SourceProvider;
+import org.apache.flink.table.connector.source.abilities.SupportsProjectionPushDown;
 import org.apache.flink.table.data.GenericRowData;
 import org.apache.flink.table.data.RowData;
 import org.apache.flink.table.data.TimestampData;
 import org.apache.flink.table.factories.DynamicTableSinkFactory;
 import org.apache.flink.table.factories.DynamicTableSourceFactory;
 import org.apache.flink.table.types.DataType;
+import org.apache.flink.table.types.logical.LogicalType;
 
 /**
- * The connector {@code memory}: {@link Events} as a table, and {@link Answer} as one, in Flink's own form of rows, so that
+ * The connector {@code memory}: {@link Events} as a table, of which only the columns are made that the query reads; and as
+ * sinks {@link Answer} (the table {@code answer}) and {@link Sums} (any other). All in Flink's own form of rows, so that
  * nothing is converted on the way.
  */
 public final class MemoryTables implements DynamicTableSourceFactory, DynamicTableSinkFactory {
-  /** How many subtasks the source of the next job has. */
+  /** How many subtasks the sources of the next job have. */
   static int subtasks = 1;
 
   @Override
@@ -42,29 +46,79 @@ public final class MemoryTables implements DynamicTableSourceFactory, DynamicTab
 
   @Override
   public DynamicTableSource createDynamicTableSource(Context context) {
-    return new EventTable(context.getPhysicalRowDataType());
+    return new EventTable(
+        context.getObjectIdentifier().getObjectName(),
+        DataType.getFieldNames(context.getPhysicalRowDataType()).get(0),
+        context.getPhysicalRowDataType());
   }
 
   @Override
   public DynamicTableSink createDynamicTableSink(Context context) {
-    return new AnswerTable();
+    final boolean answer = context.getObjectIdentifier().getObjectName().equals("answer");
+    return answer ? new AnswerTable() : new SumTable(context.getPhysicalRowDataType());
+  }
+
+  /** Of one column. */
+  private interface Field {
+    Object of(int event);
   }
 
   private static final class EventRows extends Events.Reader<RowData> {
     private static final long serialVersionUID = 1L;
+    private final String table;
+    private final String[] names;
+    private final LogicalType[] types;
+    private transient Field[] fields;
 
-    EventRows(int subtasks) {
-      super(subtasks);
+    EventRows(String table, int events, DataType type) {
+      super(events, subtasks);
+      this.table = table;
+      names = DataType.getFieldNames(type).toArray(new String[0]);
+      types = type.getLogicalType().getChildren().toArray(new LogicalType[0]);
+    }
+
+    @Override
+    public void open(SourceReaderContext context) {
+      final Events events = Events.of(table);
+      fields = new Field[names.length];
+      for (int i = 0; i < names.length; ++i) fields[i] = field(events, names[i], types[i]);
+      super.open(context);
+    }
+
+    private static Field field(Events events, String name, LogicalType type) {
+      switch (type.getTypeRoot()) {
+        case VARCHAR:
+          return events.texts(name)::get;
+        case TIMESTAMP_WITHOUT_TIME_ZONE:
+          final long[] times = events.numbers(name);
+          return event -> TimestampData.fromEpochMillis(times[event]);
+        case BIGINT:
+          final long[] numbers = events.numbers(name);
+          return event -> numbers[event];
+        default:
+          throw new IllegalArgumentException(name + " is a column of " + type);
+      }
     }
 
     @Override
     RowData read(int event) {
-      return GenericRowData.of(
-          TimestampData.fromEpochMillis(Events.ts[event]), Events.sensor[event], Events.value[event]);
+      final GenericRowData row = new GenericRowData(fields.length);
+      for (int i = 0; i < fields.length; ++i) row.setField(i, fields[i].of(event));
+      return row;
     }
   }
 
-  private record EventTable(DataType type) implements ScanTableSource {
+  private static final class EventTable implements ScanTableSource, SupportsProjectionPushDown {
+    private final String table;
+    private final String first; // Its first column, whatever the query reads.
+    private DataType type;
+
+    EventTable(String table, String first, DataType type) {
+      this.table = table;
+      this.first = first;
+      this.type = type;
+    }
+
     @Override
     public ChangelogMode getChangelogMode() {
       return ChangelogMode.insertOnly();
@@ -73,13 +127,24 @@ public final class MemoryTables implements DynamicTableSourceFactory, DynamicTab
     @Override
     public ScanRuntimeProvider getScanRuntimeProvider(ScanContext context) {
       final TypeInformation<RowData> rows = context.createTypeInformation(type);
+      final int events = Events.of(table).count(first);
       return SourceProvider.of(
-          new DataGeneratorSource<>(new EventRows(subtasks), Events.ts.length, rows));
+          new DataGeneratorSource<>(new EventRows(table, events, type), events, rows));
+    }
+
+    @Override
+    public boolean supportsNestedProjection() {
+      return false;
+    }
+
+    @Override
+    public void applyProjection(int[][] columns, DataType produced) {
+      type = produced;
     }
 
     @Override
     public DynamicTableSource copy() {
-      return this;
+      return new EventTable(table, first, type);
     }
 
     @Override
@@ -110,6 +175,28 @@ public final class MemoryTables implements DynamicTableSourceFactory, DynamicTab
     @Override
     public String asSummaryString() {
       return "the answer, in memory";
+    }
+  }
+
+  private record SumTable(DataType type) implements DynamicTableSink {
+    @Override
+    public ChangelogMode getChangelogMode(ChangelogMode requested) {
+      return ChangelogMode.all();
+    }
+
+    @Override
+    public SinkRuntimeProvider getSinkRuntimeProvider(Context context) {
+      return SinkV2Provider.of(new Sums.OfRows(type.getLogicalType().getChildren()));
+    }
+
+    @Override
+    public DynamicTableSink copy() {
+      return this;
+    }
+
+    @Override
+    public String asSummaryString() {
+      return "sums of the answer";
     }
   }
 }

@@ -9,7 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.Locale;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.runtime.util.EnvironmentInformation;
@@ -19,9 +21,9 @@ import org.apache.flink.runtime.util.EnvironmentInformation;
  * NAME is flink-sql-rocksdb, flink-sql-heap, flink-ds-rocksdb or flink-ds-heap, and RocksDB and checkpoints are in DIRECTORY.
  *
  * <p>It is asked as holdfast/bench/peer_main.py is: a question per line, and for each a line of JSON. Questions are {@code
- * queries}, {@code load TABLE DIRECTORY}, {@code window-sum PATH}. The whole cluster is in this process. Seconds are from the
+ * queries}, {@code load TABLE DIRECTORY}, {@code window-sum PATH}, {@code nexmark-qN KINDS}. The whole cluster is in this process. Seconds are from the
  * first source that is ready to read to the last row in the sink: to start a job and to end it costs Flink nothing here. The
- * first time the query is run again for 15 s (HOLDFAST_FLINK_WARM_UP), so that what is measured is compiled.
+ * first time a query is run again for 15 s (HOLDFAST_FLINK_WARM_UP), so that what is measured is compiled.
  */
 public final class StreamPeer {
   private static final double WARM_UP_S =
@@ -34,7 +36,7 @@ public final class StreamPeer {
   private final long checkpointMs;
   private String directory = ""; // Of the run.
   private int runs;
-  private boolean warm;
+  private final Set<Integer> warm = new HashSet<>(); // Queries.
 
   private StreamPeer(String[] words) {
     sql = words[0].startsWith("flink-sql-");
@@ -54,7 +56,7 @@ public final class StreamPeer {
                 + checkpointMs
                 + " ms"
             : "the heap, no checkpoints")
-        + ", object reuse";
+        + ", object reuse, NEXMark with mini-batches";
   }
 
   /** As Flink's documentation advises; everything else of RocksDB comes from the managed memory. */
@@ -83,19 +85,32 @@ public final class StreamPeer {
     return settings;
   }
 
-  /** Its seconds. */
-  private double run() throws Exception {
+  /** Its seconds. {@code query}: a number of NEXMark, or -1: the window sum. */
+  private double run(int query) throws Exception {
     Answer.clear();
+    Sums.clear();
     Events.BEGAN_NS.set(0);
     remove(Path.of(directory));
     directory = place + "/" + ++runs;
     Files.createDirectories(Path.of(directory));
-    if (sql) {
+    if (query >= 0) {
+      Nexmark.run(query, settings(), threads);
+    } else if (sql) {
       WindowSum.bySql(settings(), threads);
     } else {
       WindowSum.byStream(settings(), threads);
     }
     return (Answer.ENDED_NS.get() - Events.BEGAN_NS.get()) / 1e9;
+  }
+
+  /** The same, warm. */
+  private double measured(int query) throws Exception {
+    final long begun = System.nanoTime();
+    double seconds = run(query);
+    if (warm.add(query)) {
+      while ((System.nanoTime() - begun) / 1e9 < WARM_UP_S) seconds = run(query);
+    }
+    return seconds;
   }
 
   /** As far as it goes: the cluster of the run before may be removing it, too. Who started this process removes the rest. */
@@ -112,19 +127,27 @@ public final class StreamPeer {
 
   private String answer(String question) throws Exception {
     final String[] words = question.split(" ", 3);
-    if (words[0].equals("queries")) return "{\"seconds\": 0, \"rows\": [[\"window-sum\"]]}";
-    if (words[0].equals("load") && words[1].equals("events")) {
-      Events.load(words[2]);
+    if (words[0].equals("queries")) {
+      final StringBuilder names = new StringBuilder("\"window-sum\"");
+      for (int query = 0; sql && query < Nexmark.QUERIES; ++query) {
+        if (Nexmark.has(query)) names.append(", \"nexmark-q").append(query).append('"');
+      }
+      return "{\"seconds\": 0, \"rows\": [[" + names + "]]}";
+    }
+    if (words[0].equals("load")) {
+      Events.load(words[1], words[2]);
       return "{\"seconds\": 0, \"rows\": []}";
     }
-    if (!words[0].equals("window-sum")) throw new IllegalArgumentException("it has no " + words[0]);
-    final long begun = System.nanoTime();
-    double seconds = run();
-    while (!warm && (System.nanoTime() - begun) / 1e9 < WARM_UP_S) seconds = run();
-    warm = true;
-    Answer.write(question.substring(words[0].length() + 1));
-    Answer.clear();
-    return String.format(Locale.ROOT, "{\"seconds\": %.6f, \"rows\": []}", seconds);
+    if (words[0].equals("window-sum")) {
+      final double seconds = measured(-1);
+      Answer.write(question.substring(words[0].length() + 1));
+      Answer.clear();
+      return String.format(Locale.ROOT, "{\"seconds\": %.6f, \"rows\": []}", seconds);
+    }
+    if (!words[0].startsWith("nexmark-q")) throw new IllegalArgumentException("it has no " + words[0]);
+    final double seconds = measured(Integer.parseInt(words[0].substring("nexmark-q".length())));
+    return String.format(
+        Locale.ROOT, "{\"seconds\": %.6f, \"rows\": %s}", seconds, Sums.json(words[1].length()));
   }
 
   /** All that went wrong, the reason of all last. */

@@ -7,6 +7,7 @@ import org.apache.flink.api.common.typeinfo.TypeHint;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple3;
+import org.apache.flink.api.connector.source.SourceReaderContext;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
@@ -45,7 +46,10 @@ final class WindowSum {
         TypeInformation.of(new TypeHint<Tuple3<Long, Long, Long>>() {});
     environment
         .fromSource(
-            new DataGeneratorSource<>(new EventTuples(parallelism), Events.ts.length, row),
+            new DataGeneratorSource<>(
+                new EventTuples(Events.of("events").count("ts"), parallelism),
+                Events.of("events").count("ts"),
+                row),
             WatermarkStrategy.<Tuple3<Long, Long, Long>>forBoundedOutOfOrderness(Duration.ofSeconds(1))
                 .withTimestampAssigner((event, before) -> event.f0),
             "events")
@@ -57,7 +61,7 @@ final class WindowSum {
     environment.execute("window sum");
   }
 
-  private static StreamExecutionEnvironment environment(Configuration settings, int parallelism) {
+  static StreamExecutionEnvironment environment(Configuration settings, int parallelism) {
     final StreamExecutionEnvironment environment =
         StreamExecutionEnvironment.createLocalEnvironment(parallelism, settings);
     environment.getConfig().enableObjectReuse();
@@ -67,13 +71,26 @@ final class WindowSum {
   private static final class EventTuples extends Events.Reader<Tuple3<Long, Long, Long>> {
     private static final long serialVersionUID = 1L;
 
-    EventTuples(int subtasks) {
-      super(subtasks);
+    private transient long[] ts;
+    private transient long[] sensor;
+    private transient long[] value;
+
+    EventTuples(int events, int subtasks) {
+      super(events, subtasks);
+    }
+
+    @Override
+    public void open(SourceReaderContext context) {
+      final Events events = Events.of("events");
+      ts = events.numbers("ts");
+      sensor = events.numbers("sensor");
+      value = events.numbers("value");
+      super.open(context);
     }
 
     @Override
     Tuple3<Long, Long, Long> read(int event) {
-      return Tuple3.of(Events.ts[event], Events.sensor[event], Events.value[event]);
+      return Tuple3.of(ts[event], sensor[event], value[event]);
     }
   }
 
