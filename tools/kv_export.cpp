@@ -159,7 +159,7 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   }
   ExportText output(destination.output(), arguments.gzip || is_gzip_name(arguments.file));
   ProgressLine progress{!destination.to_stdout() || !is_terminal(stdout)};
-  const std::uint64_t total = keys->count();
+  const std::uint64_t total = keys->count().value_or(0);  // What is damaged shows below.
   std::uint64_t exported = 0, skipped = 0;
   std::string text;
   append_header(text, options);
@@ -184,8 +184,13 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
       });
   progress.finish();
   output.finish();
-  const Status written = destination.finish(walked.has_value());
-  if (!walked) return report_error(target, walked.error());
+  // What is intact beside damage is what this is for.
+  const Status written = destination.finish(walked || walked.code() == Errc::kCorrupt);
+  if (!walked) {
+    if (walked.code() == Errc::kCorrupt && written)
+      note("exported {}, all that are intact\n", counted(exported, "record"));
+    return report_error(target, walked.error());
+  }
   if (!written) return report_error(target, written.error());
   if (skipped > 10) note("… and {} more\n", with_separators(skipped - 10));
   if (!destination.to_stdout() || skipped != 0) {

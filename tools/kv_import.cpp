@@ -317,7 +317,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   if (done && !importer.failure) done = importer.failure;
   if (const Status synced = store->sync(); done && !synced) done = synced;
   const double seconds = seconds_since(start);
-  const std::uint64_t count = keys->count();
+  const std::uint64_t count = keys->count().value_or(0);
   const Survival survival = survival_of(store->region_report());
   if (const Status closed = store->close(); done && !closed) done = closed;
 

@@ -55,12 +55,12 @@ class Keys {
   }
   Result<kv::Cursor> cursor() const { return space_ ? space_->cursor() : store_->cursor(); }
   // Without what has expired: where there are rules, O(records).
-  std::uint64_t count() const {
+  Result<std::uint64_t> count() const {
     const auto rules = space_ ? store_->expiry_rules(*space_) : store_->expiry_rules();
     if (rules && rules->empty()) return space_ ? space_->count() : store_->count();
     std::uint64_t records = 0;
-    (void)for_each(
-        [&](std::string_view, std::string_view, kv::Version) { return ++records, true; });
+    HF_RETURN_IF_ERROR(
+        for_each([&](std::string_view, std::string_view, kv::Version) { return ++records, true; }));
     return records;
   }
   kv::VerifyReport verify() const { return space_ ? space_->verify() : store_->verify(); }

@@ -222,10 +222,11 @@ Status Script::erase(std::span<const std::string> words) {
 }
 
 Status Script::count(std::span<const std::string>) {
+  HF_ASSIGN_OR_RETURN(const std::uint64_t records, keys_->count());
   if (target_.json) {
-    out("{{\"records\":{}}}\n", keys_->count());
+    out("{{\"records\":{}}}\n", records);
   } else {
-    out("{}\n", keys_->count());
+    out("{}\n", records);
   }
   return {};
 }

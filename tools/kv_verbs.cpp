@@ -386,7 +386,8 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
   const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   const auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
-  note("put {} in order for this scan\n", counted(keys->count(), "key"));
+  if (const auto count = keys->count())
+    note("put {} in order for this scan\n", counted(*count, "key"));
   auto cursor = keys->cursor();
   if (!cursor) return report_error(target, cursor.error());
   RecordLines lines(target, arguments, typed);
@@ -404,10 +405,12 @@ int kv_count(const KvTarget& target) {
   const bool damaged = warn_of_damage(kKvCommand, target.spec, *store);
   auto keys = Keys::of(*store, target.space);
   if (!keys) return report_error(target, keys.error());
+  const auto records = keys->count();
+  if (!records) return report_error(target, records.error());
   if (target.json) {
-    out("{{\"records\":{}}}\n", keys->count());
+    out("{{\"records\":{}}}\n", *records);
   } else {
-    out("{}\n", keys->count());
+    out("{}\n", *records);
   }
   return damaged ? kExitFailed : kExitDone;
 }

@@ -85,7 +85,10 @@ int32_t hf_snapshot_count(const hf_snapshot* snapshot, uint64_t* records) {
   return boundary([&]() -> Status {
     HF_NEEDS(snapshot);
     HF_NEEDS(records);
-    *records = snapshot->state->view.count();
+    std::uint64_t count = 0;
+    HF_RETURN_IF_ERROR(snapshot->state->view.for_each(
+        [&](std::string_view, std::string_view, kv::Version) { return ++count, true; }));
+    *records = count;
     return {};
   });
 }

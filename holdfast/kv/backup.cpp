@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include <holdfast/base/hash.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/backup_directory.hpp>
 #include <holdfast/kv/checkpoint.hpp>
 
@@ -116,6 +118,38 @@ Status refuse_other_store(const Manifest& newest, std::uint64_t store_id,
                directory + " holds backups of another store; choose another directory"};
 }
 
+// A store that was put back from a copy of its files goes on with names that the runs of its other
+// history have had. If there is one such run, then the newest of those that a copy is there of is
+// one: some of these are read and compared.
+Status refuse_other_history(const Checkpoint& checkpoint, const Places& places,
+                            const std::string& directory) {
+  constexpr std::size_t kLooked = 4;
+  std::vector<std::size_t> known;
+  for (std::size_t i = 0; i < checkpoint.runs().size(); ++i) {
+    if (places.contains(checkpoint.runs()[i].name)) known.push_back(i);
+  }
+  std::sort(known.begin(), known.end(), [&](std::size_t a, std::size_t b) {
+    return checkpoint.runs()[a].name.generation > checkpoint.runs()[b].name.generation;
+  });
+  known.resize(std::min(known.size(), kLooked));
+  std::vector<std::byte> bytes;
+  for (const std::size_t i : known) {
+    const CheckpointRun& run = checkpoint.runs()[i];
+    const ManifestRun& place = places.at(run.name);
+    bytes.resize(run.bytes);
+    const auto read = checkpoint.read(i, bytes);
+    if (read.code() == Errc::kCorrupt) continue;  // Damaged since: the copy is of use.
+    HF_RETURN_IF_ERROR(std::move(read));
+    if (HF_MUTANT("K148", run.bytes == place.bytes && hash64(bytes) == place.checksum, true))
+      continue;
+    return Error{Errc::kWrongType,
+                 directory +
+                     " holds backups of another history of this store, which was put back "
+                     "from a copy of its files since; choose another directory"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<BackupReport> backup(StoreBase& store, const std::string& path,
@@ -152,6 +186,7 @@ Result<BackupReport> backup(StoreBase& store, const std::string& path,
       HF_RETURN_IF_ERROR(refuse_other_store(manifests.back(), manifest.contents.store_id, path));
     HF_RETURN_IF_ERROR(directory.remove_all_but(manifests));  // Of a backup that was interrupted.
     Places places = places_of(directory, manifests);
+    HF_RETURN_IF_ERROR(refuse_other_history(checkpoint, places, path));
     if (options.keep != 0) forget_sparse_files(places, checkpoint);
     directory.begin(manifest.number);
     HF_RETURN_IF_ERROR(

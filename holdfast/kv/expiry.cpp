@@ -49,7 +49,7 @@ std::string text_of_rule(const ExpiryRule& rule) {
 
 Status StoreCore::may_change_expiry() const {
   HF_RETURN_IF_ERROR(rooms.gate.check(false));
-  if (rooms.inside())
+  if (rooms.is_called_back())
     return Error{Errc::kBusy, "a verb that is under way has called this; call it outside"};
   return {};
 }
@@ -70,6 +70,7 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                    "; once the clock is set, only a shorter ttl of the same stamp is allowed");
   }
   // The front of a value in pieces lies where rules look for stamps; what is behind it does not.
+  const auto no_space = keyspaces.hold();  // Before the other: a drop waits for who begins a piece.
   const auto no_first_piece = rooms.pieces.hold();
   if (rooms.pieces.any() &&
       rule.offset_bytes + std::uint64_t{rule.width_bytes} > Pieces::kFrontBytes) {
@@ -84,7 +85,8 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                                      ", as many as are allowed"};
   }
   HF_RETURN_IF_ERROR(HF_MUTANT(
-      "K100", keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule)),
+      "K100",
+      keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule), no_space),
       ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
   // Snapshots that are open show what they showed.
@@ -105,8 +107,10 @@ Status StoreCore::set_clock(std::uint64_t now) {
   }
   if (now == present) return {};
   // Before it counts: nothing that was absent comes back with a crash.
-  HF_RETURN_IF_ERROR(HF_MUTANT(
-      "K101", keyspaces.put_expiry(std::string(kClockKey), encode_clock(now)), ok_status()));
+  const auto no_space = keyspaces.hold();
+  HF_RETURN_IF_ERROR(
+      HF_MUTANT("K101", keyspaces.put_expiry(std::string(kClockKey), encode_clock(now), no_space),
+                ok_status()));
   rooms.expiry.set_clock(now);
   return {};
 }

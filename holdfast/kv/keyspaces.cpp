@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include <holdfast/base/check.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/read_verbs.hpp>
 #include <holdfast/kv/verify.hpp>
@@ -56,17 +57,21 @@ Status Keyspaces::adopt() {
 }
 
 void Keyspaces::enter(std::string name, SpaceRooms& rooms) {
-  auto core = std::make_unique<SpaceCore>(rooms, maintenance_, name);
-  auto link = std::make_shared<std::atomic<SpaceCore*>>(core.get());
-  named_.insert_or_assign(std::move(name), Named{std::move(core), std::move(link)});
+  auto named = std::make_unique<Named>();
+  named->core = std::make_unique<SpaceCore>(rooms, maintenance_, name);
+  named->link = std::make_shared<std::atomic<SpaceCore*>>(named->core.get());
+  const Lock lock(names_mutex_);
+  named_.insert_or_assign(std::move(name), std::move(named));
 }
 
 Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
   return put_of_system(encode_space_id(id), encode_space_name(name));
 }
 
-Status Keyspaces::put_expiry(const std::string& key, const std::string& value) {
-  const Lock lock(mutex_);
+Status Keyspaces::put_expiry(const std::string& key, const std::string& value,
+                             const std::unique_lock<Mutex>& held) {
+  HF_CHECK(held.mutex() == &mutex_);
+  assert_held();
   HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces | kHasExpiry));
   return put_of_system(key, value);
 }
@@ -94,11 +99,14 @@ Result<Space> Keyspaces::create(std::string_view name) {
                  "the store is one of fixed sizes; keyspaces are for stores of bytes"};
   }
   HF_RETURN_IF_ERROR(rooms_.gate.check(false));
+  if (rooms_.is_called_back())
+    return Error{Errc::kBusy,
+                 "a verb that is under way has called this; create the keyspace later"};
   const Lock lock(mutex_);
-  if (named_.contains(name))
-    return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
-  if (named_.size() >= kMostSpaces || next_id_ > kLastSpace) {
-    return Error{Errc::kNoSpace, named_.size() >= kMostSpaces
+  if (find(name)) return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
+  const std::size_t spaces = names().size();
+  if (spaces >= kMostSpaces || next_id_ > kLastSpace) {
+    return Error{Errc::kNoSpace, spaces >= kMostSpaces
                                      ? "the store has " + std::to_string(kMostSpaces) +
                                            " keyspaces, as many as are allowed"
                                      : "the store has used all its numbers of keyspaces; export it "
@@ -119,38 +127,47 @@ Result<Space> Keyspaces::create(std::string_view name) {
   }
   ++next_id_;
   enter(std::string(name), *made);
-  return Space(named_.find(name)->second.link);
+  return open(name);
 }
 
-Result<Keyspaces::Named*> Keyspaces::find(std::string_view name) {
+Result<Keyspaces::Named*> Keyspaces::find(std::string_view name) const {
+  const Lock lock(names_mutex_);
   const auto found = named_.find(name);
   if (found == named_.end()) return Error{Errc::kNotFound, "there is no keyspace " + quoted(name)};
-  return &found->second;
+  return found->second.get();
 }
 
 Result<Space> Keyspaces::open(std::string_view name) {
-  const Lock lock(mutex_);
   HF_ASSIGN_OR_RETURN(const Named* const named, find(name));
   return Space(named->link);
 }
 
 Status Keyspaces::drop(std::string_view name) {
   HF_RETURN_IF_ERROR(rooms_.gate.check(false));
-  if (rooms_.inside())
+  if (rooms_.is_called_back())
     return Error{Errc::kBusy, "a verb that is under way has called this; drop the keyspace later"};
   const Lock lock(mutex_);
   HF_ASSIGN_OR_RETURN(Named* const named, find(name));
   SpaceCore& core = *named->core;
+  const auto held = [&]() -> Status {
+    if (!core.rooms.versions.held()) return {};
+    return Error{Errc::kBusy,
+                 "snapshots of keyspace " + quoted(name) + " are open; let them go first"};
+  };
+  // One that is there when all walks have ended is a snapshot's. Then nobody else is refused for a
+  // drop that is refused itself.
+  if (const Version oldest = core.rooms.versions.oldest(); oldest != 0) {
+    rooms_.spaces.users().synchronize();
+    if (HF_MUTANT("K149", core.rooms.versions.oldest() == oldest, false))
+      HF_RETURN_IF_ERROR(held());
+  }
   // From here on verbs are refused, and those under way end.
   core.open.store(false, std::memory_order_seq_cst);
   HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
   // What puts its keys in order reads its records.
   if (core.rooms.index.is_ordered()) core.rooms.index.order()->wait();
   const auto end = [&]() HF_REQUIRES(mutex_) -> Status {
-    if (core.rooms.versions.held()) {
-      return Error{Errc::kBusy,
-                   "snapshots of keyspace " + quoted(name) + " are open; let them go first"};
-    }
+    HF_RETURN_IF_ERROR(held());
     return HF_MUTANT("K51", put_name(core.rooms.id, {core.name, false}),
                      ok_status());  // Here the space ends.
   };
@@ -159,13 +176,17 @@ Status Keyspaces::drop(std::string_view name) {
     return ended;
   }
   SpaceRooms& rooms = core.rooms;
-  dropped_.push_back(std::move(*named));
-  named_.erase(named_.find(name));
+  {
+    const Lock names_lock(names_mutex_);
+    const auto found = named_.find(core.name);
+    dropped_.push_back(std::move(found->second));
+    named_.erase(found);
+  }
   return maintenance_.free_space(rooms);
 }
 
 std::vector<std::string> Keyspaces::names() const {
-  const Lock lock(mutex_);
+  const Lock lock(names_mutex_);
   std::vector<std::string> names;
   for (const auto& [name, named] : named_)
     names.push_back(name);
@@ -202,11 +223,11 @@ Result<Version> Keyspaces::write(const WriteBatch& batch, WriteOptions options) 
 }
 
 void Keyspaces::close() {
-  const Lock lock(mutex_);
+  const Lock lock(names_mutex_);
   for (auto& [name, named] : named_)
-    named.link->store(nullptr, std::memory_order_release);
-  for (Named& named : dropped_)
-    named.link->store(nullptr, std::memory_order_release);
+    named->link->store(nullptr, std::memory_order_release);
+  for (auto& named : dropped_)
+    named->link->store(nullptr, std::memory_order_release);
 }
 
 }  // namespace holdfast::kv

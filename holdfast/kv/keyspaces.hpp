@@ -86,8 +86,9 @@ class Keyspaces {
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // A record of the system space that says what expires (expiry_rules.hpp), durable when it
   // returns.
-  Status put_expiry(const std::string& key, const std::string& value);
-  // No space is created or dropped while the lock is held.
+  Status put_expiry(const std::string& key, const std::string& value,
+                    const std::unique_lock<Mutex>& held);
+  // No space is created or dropped while the lock is held, and nothing else of these is put.
   [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
   // Handles lead nowhere from here on.
   void close();
@@ -107,7 +108,8 @@ class Keyspaces {
     Link link;
   };
 
-  Result<Named*> find(std::string_view name) HF_REQUIRES(mutex_);
+  void assert_held() const HF_ASSERT_HELD(mutex_) {}
+  Result<Named*> find(std::string_view name) const;
   void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
   Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);
   Status put_of_system(const std::string& key, const std::string& value) HF_REQUIRES(mutex_);
@@ -115,9 +117,12 @@ class Keyspaces {
   Rooms& rooms_;
   Maintenance& maintenance_;
   Writes& writes_;  // The store's.
+  // Of create, drop, expiry and checkpoints, which wait for verbs of spaces. So nobody who may be
+  // in such a verb asks for it.
   mutable Mutex mutex_;
-  std::map<std::string, Named, std::less<>> named_ HF_GUARDED_BY(mutex_);
-  std::vector<Named> dropped_ HF_GUARDED_BY(mutex_);  // Handles may know them.
+  mutable KernelMutex names_mutex_;  // Inside the other; nothing is waited for.
+  std::map<std::string, std::unique_ptr<Named>, std::less<>> named_ HF_GUARDED_BY(names_mutex_);
+  std::vector<std::unique_ptr<Named>> dropped_ HF_GUARDED_BY(names_mutex_);  // Known to handles.
   std::unique_ptr<SpaceCore> system_ HF_GUARDED_BY(mutex_);
   std::uint32_t next_id_ HF_GUARDED_BY(mutex_) = kFirstSpace;
 };

@@ -122,6 +122,7 @@ Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
   const OffsetMap& map = rooms_.index.map();
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced) HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(own));
+  Status damaged;  // The first that is; those behind it are visited.
   for (std::uint32_t partition = 0; partition < map.partitions(); ++partition) {
     PinnedLines pinned{rooms_.table, {}};
     {
@@ -141,13 +142,17 @@ Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
       const Line line = pinned.lines[i];
       const Live live = rooms_.index.judge(line, snapshot);
       if (live.outcome == Errc::kNotFound) continue;  // Expired.
-      if (!live) return rooms_.index.error(live);
       std::string whole;
-      HF_ASSIGN_OR_RETURN(const std::string_view value, value_of(live.record, whole));
-      if (!visit(live.record.key(), value, live.record.sequence())) return {};
+      const auto value =
+          live ? value_of(live.record, whole) : Result<std::string_view>(rooms_.index.error(live));
+      if (!value) {
+        if (damaged) damaged = value.error();
+        continue;
+      }
+      if (!visit(live.record.key(), *value, live.record.sequence())) return {};
     }
   }
-  return {};
+  return damaged;
 }
 
 template class BasicReads<Rooms>;

@@ -73,6 +73,15 @@ bool Rooms::inside() const {
   return found;
 }
 
+bool Rooms::is_called_back() const {
+  bool found = inside();
+  spaces.for_each([&](const SpaceRooms& space) {
+    const Session* const own = space.sessions.present();
+    found = found || (own != nullptr && own->user.inside());
+  });
+  return found;
+}
+
 bool Rooms::versions_held() const {
   bool held = versions.held();
   spaces.for_each([&](const SpaceRooms& space) { held = held || space.versions.held(); });

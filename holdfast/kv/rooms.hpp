@@ -73,6 +73,8 @@ struct Rooms {
   Status raise_flags(std::uint64_t flags);
   // Whether the calling thread is in a guard of the store, of whichever space.
   bool inside() const;
+  // Or in a verb of a keyspace, which its drop waits for: in a walk of one, for instance.
+  bool is_called_back() const;
   // Whether any snapshot holds versions, of whichever space.
   bool versions_held() const;
   // What a record of this keyspace is found by; null of a space that was dropped.

@@ -91,10 +91,14 @@ RegionReport StoreBase::region_report() const {
 }
 Status StoreBase::reserve(std::uint64_t records) {
   if (!core()) return closed();
+  if (core_->rooms.inside())
+    return Error{Errc::kBusy, "a verb that is under way has called this; reserve later"};
   return core_->reserve(records);
 }
 Status StoreBase::reclaim() {
   if (!core()) return closed();
+  if (core_->rooms.inside())
+    return Error{Errc::kBusy, "a verb that is under way has called this; reclaim later"};
   return core_->maintenance.reclaim();
 }
 VerifyReport StoreBase::verify() const {

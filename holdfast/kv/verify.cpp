@@ -95,39 +95,50 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
     return defect(offset, name + "it is of another keyspace than its block");
   ++report_.records;
   const auto check = [&] { return check_index(record, line_at(offset), run.hash(i), meta, name); };
-  if (check()) return;
-  // Who erased it since run() began may owe the note that it is dead.
-  if (!rooms_.inside()) rooms_.epochs.synchronize();
+  if (check() == IndexHas::kIt) return;
+  // Who erased it since run() began may owe the note that it is dead; who put it with others may
+  // have filled its run, and not yet published it.
+  if (!rooms_.inside()) HF_MUTANT("K147", rooms_.epochs.synchronize(), void());
   HF_MUTANT("K141", rooms_.drain_notes(), void());
-  if (!check()) defect(offset, name + "it is live, but the index does not have its key");
+  switch (check()) {
+    case IndexHas::kIt: return;
+    case IndexHas::kOlder:
+      return defect(offset, name + "the index has an older version of its key");
+    case IndexHas::kNothing:
+      return defect(offset, name + "it is live, but the index does not have its key");
+  }
 }
 
 // A live record is what its key leads to, or was superseded by what it leads to. An operation under
-// way may be between the two, so the doubt is resolved under the key's latch. False: the index does
-// not have the key, and nothing is known to be dead there.
-bool Verification::check_index(const RecordView& record, Line line, std::uint64_t hash,
-                               const BlockMeta& meta, const std::string& name) {
-  if (rooms_.table.is_dead(line.number)) return true;
+// way may be between the two, so the doubt is resolved under the key's latch. kNothing: the index
+// does not have the key, and nothing is known to be dead there.
+Verification::IndexHas Verification::check_index(const RecordView& record, Line line,
+                                                 std::uint64_t hash, const BlockMeta& meta,
+                                                 const std::string& name) {
+  if (rooms_.table.is_dead(line.number)) return IndexHas::kIt;
   SpaceRooms* const space = rooms_.spaces.find(record.header().space());
-  if (record.header().space() != kDefaultSpace && space == nullptr) return true;  // Dropped.
+  if (record.header().space() != kDefaultSpace && space == nullptr)
+    return IndexHas::kIt;  // Dropped.
   KeyIndex& index = space == nullptr ? rooms_.index : space->index;
   const auto guard = rooms_.epochs.enter(own_.participant);
   Place place = index.place(hash);
   auto home = index.latch(place, space == nullptr ? own_ : space->sessions.of_this_thread());
   const Entry entry = home.find(index.matches(record.key_bytes()));
   if (!entry && space == nullptr && rooms_.displaced && rooms_.displaced->holds(place, line))
-    return true;
+    return IndexHas::kIt;
   if (!entry) {
-    return rooms_.table.is_dead(line.number) ||
-           meta.dead_bytes.load(std::memory_order_relaxed) != 0 || meta.own_dead_bytes.load() != 0;
+    const bool may_be_dead = rooms_.table.is_dead(line.number) ||
+                             meta.dead_bytes.load(std::memory_order_relaxed) != 0 ||
+                             meta.own_dead_bytes.load() != 0;
+    return may_be_dead ? IndexHas::kIt : IndexHas::kNothing;
   }
-  if (rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < record.sequence()) {
-    defect(offset_of(line), name + "the index has an older version of its key");
-  } else if (OffsetMap::Home::line(entry) == line && record.is_in_pieces()) {
+  if (rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < record.sequence())
+    return IndexHas::kOlder;
+  if (OffsetMap::Home::line(entry) == line && record.is_in_pieces()) {
     if (auto whole = rooms_.pieces.gather(record); !whole)
       defect(offset_of(line), name + whole.error().detail);
   }
-  return true;
+  return IndexHas::kIt;
 }
 
 }  // namespace holdfast::kv

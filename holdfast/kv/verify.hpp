@@ -20,8 +20,9 @@ class Verification {
  private:
   void check_run(std::uint64_t head);
   void check_record(const SealedRun& run, const BlockMeta& meta, std::uint32_t i);
-  bool check_index(const RecordView& record, Line line, std::uint64_t hash, const BlockMeta& meta,
-                   const std::string& name);
+  enum class IndexHas { kIt, kOlder, kNothing };
+  IndexHas check_index(const RecordView& record, Line line, std::uint64_t hash,
+                       const BlockMeta& meta, const std::string& name);
   void defect(std::uint64_t offset, std::string what);
 
   Rooms& rooms_;

@@ -43,6 +43,12 @@ std::uint64_t Versions::open() {
   return version;
 }
 
+std::uint64_t Versions::oldest() const {
+  const Lock lock(mutex_);  // The list stays meanwhile.
+  const Open* const open = versions_.load(std::memory_order_acquire);
+  return open == nullptr ? 0 : open->front();
+}
+
 bool Versions::is_visible(std::uint64_t sequence, std::uint64_t next) const {
   if (opening_.load(std::memory_order_acquire) != 0) return true;
   const Open* const open = versions_.load(std::memory_order_acquire);

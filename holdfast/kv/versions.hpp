@@ -42,6 +42,8 @@ class Versions {
   std::uint64_t snapshots_open() const { return open_.load(std::memory_order_acquire); }
   // Snapshots that are open or whose versions are still being dropped.
   bool held() const { return held_.load(std::memory_order_acquire) != 0; }
+  // Of the snapshots that are open, the version of the first; 0: there is none.
+  std::uint64_t oldest() const;
 
   // Under the key's latch, before `newer` is published over `older`, while snapshots are open.
   // Returns the line that nobody can see any more: `older`, or none.
@@ -101,7 +103,7 @@ class Versions {
   std::atomic<std::uint64_t> opening_{0};       // Snapshots that are open and not in the list yet.
   std::atomic<const Open*> versions_{nullptr};  // Null: none. Replaced as a whole.
   Mutex closing_ HF_ACQUIRED_BEFORE(mutex_);    // One snapshot is closed at a time.
-  Mutex mutex_;                                 // Of opening and closing: of versions_.
+  mutable Mutex mutex_;                         // Of opening and closing: of versions_.
   mutable std::array<Shard, 64> shards_;
   KernelMutex tombstones_mutex_;
   std::vector<Tombstone> tombstones_ HF_GUARDED_BY(tombstones_mutex_);

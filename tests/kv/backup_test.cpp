@@ -424,5 +424,32 @@ TEST_P(Backups, AnyBytesAsAListAreAnError) {
   }
 }
 
+// Its runs went on with the names that those of the other history had: the next backup took the old
+// ones for copies of them, and said that all was well.
+TEST_P(Backups, OfAStoreThatWasPutBackFromACopyAreRefused) {
+  const std::string path = scratch_.path("store"), copy = scratch_.path("copied");
+  {
+    auto store = open();
+    (void)put_some(store, 0, 50);
+    ASSERT_TRUE(store.close());
+  }
+  std::filesystem::copy(path, copy, std::filesystem::copy_options::recursive);
+  const auto write_and_back_up = [&](char with, const std::string& into) {
+    auto store = open(with_access(RegionAccess::kOpen));
+    for (int i = 0; i < 50; ++i)
+      EXPECT_TRUE(store.put("key" + std::to_string(i), std::string(300, with)));
+    const auto report = backup(store, into);
+    EXPECT_TRUE(store.close());
+    return report.code();
+  };
+  EXPECT_EQ(write_and_back_up('a', directory()), Errc::kOk);
+  std::filesystem::remove_all(path);
+  std::filesystem::copy(copy, path, std::filesystem::copy_options::recursive);
+  EXPECT_EQ(write_and_back_up('b', directory()), Errc::kWrongType);
+  EXPECT_EQ(write_and_back_up('b', scratch_.path("more")), Errc::kOk);
+  const auto back = restored(0, "back");  // What was backed up before is there.
+  EXPECT_EQ(get(back, "key7"), std::string(300, 'a'));
+}
+
 }  // namespace
 }  // namespace holdfast::kv

@@ -165,5 +165,63 @@ TEST_P(CheckpointsConcurrent, AnAnswerIsNotThereWithoutItsQuestion) {
   questions.join();
 }
 
+// The keyspace of pieces comes with the first one, while a checkpoint is taken. It was closed in a
+// keyspace that it had not been opened in: the process ended.
+TEST(CheckpointsBesideTheFirst, Piece) {
+  const std::string long_value(1'100, 'x');
+  for (int round = 0; round < 600; ++round) {
+    auto store = Store<>::open("dram", tiny()).value();
+    for (int i = 0; i < 50; ++i)
+      ASSERT_TRUE(store.put("key" + std::to_string(i), "value"));
+    std::atomic<int> ready{0};
+    const auto wait = [&] {
+      ++ready;
+      while (ready < 2) {
+      }
+    };
+    std::thread taker([&] {
+      wait();
+      for (int i = 0; i < 10; ++i) {
+        if (round % 2 == 0) {
+          EXPECT_TRUE(store.mark());
+        } else {
+          EXPECT_TRUE(store.checkpoint());
+        }
+      }
+    });
+    wait();
+    for (int delay = 0; delay < round * 20; ++delay)
+      asm volatile("");
+    ASSERT_TRUE(store.append("grown", long_value));
+    ASSERT_TRUE(store.append("grown", long_value));
+    taker.join();
+    EXPECT_EQ(get(store, "grown"), long_value + long_value);
+    EXPECT_TRUE(store.verify().ok());
+  }
+}
+
+// A private part has the superblock, in which a flag is raised by several stores. Some had a
+// checksum that did not hold.
+TEST(CheckpointsBesideTheFirst, FlagOfTheSuperblock) {
+  for (int round = 0; round < 300; ++round) {
+    auto store = Store<>::open("dram", tiny()).value();
+    ASSERT_TRUE(store.put("key", "value"));
+    const auto checkpoint = store.checkpoint().value();
+    std::atomic<bool> stop{false};
+    std::atomic<int> parts{0};
+    std::thread taker([&] {
+      for (; !stop; ++parts)
+        ASSERT_TRUE(read_private_part(checkpoint.private_part().value()));
+    });
+    while (parts == 0)
+      std::this_thread::yield();
+    ASSERT_TRUE(store.create_space("space"));
+    ASSERT_TRUE(store.expire({.prefix = "e", .ttl = 1}));
+    ASSERT_TRUE(store.mark());
+    stop = true;
+    taker.join();
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::kv

@@ -793,5 +793,26 @@ TEST_F(Damage, LimitsThatNoStoreCanHaveReached) {
   }
 }
 
+// A walk ended at the first damaged record, wherever that stood in the index: an export of what is
+// intact had none of what came behind it.
+TEST_F(Damage, AWalkVisitsAllThatIsIntactAndSaysThatSomeIsNot) {
+  Image image = good(/*clean=*/true);
+  image.flip(image.bytes().find(expected_["key41"].substr(20, 100)), 3);
+  image.flip(image.bytes().find(expected_["key152"].substr(20, 100)), 3);
+  image.write_to(spoilt());
+  StoreOptions options = with_access(RegionAccess::kOpenReadOnly);
+  options.verify_reads = true;
+  auto store = Store<>::open(spoilt(), options).value();
+  Contents seen;
+  const auto walked =
+      store.snapshot().for_each([&](std::string_view key, std::string_view value, Version) {
+        seen.emplace(key, value);
+        return true;
+      });
+  EXPECT_EQ(walked.code(), Errc::kCorrupt);
+  expected_.erase("key41"), expected_.erase("key152");
+  EXPECT_EQ(seen, expected_);
+}
+
 }  // namespace
 }  // namespace holdfast::kv

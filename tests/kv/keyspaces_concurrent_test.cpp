@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/space.hpp>
 
 #include "support.hpp"
@@ -195,6 +196,118 @@ TEST_P(KeyspacesConcurrent, WordsAndGroupsOfTwoWriters) {
   EXPECT_EQ(sum_of(space.snapshot()), 2 * kRounds * (keys.size() + 1));
   EXPECT_EQ(space.count(), keys.size());
   EXPECT_TRUE(store.verify().ok());
+}
+
+// A drop waits for the walk, and the walk waited for the drop: for the lock of the names.
+TEST_P(KeyspacesConcurrent, AWalkOpensASpaceBesideDrops) {
+  auto store = open();
+  auto walked = store.create_space("walked").value();
+  ASSERT_TRUE(store.create_space("opened"));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(walked.put(std::to_string(i), "value"));
+  std::atomic<bool> stop{false};
+  std::atomic<int> walks{0};
+  std::thread walker([&] {
+    for (; !stop; ++walks) {
+      EXPECT_TRUE(walked.for_each([&](std::string_view, std::string_view, Version) {
+        EXPECT_TRUE(store.space("opened"));
+        EXPECT_FALSE(store.spaces().empty());
+        return true;
+      }));
+    }
+  });
+  for (int round = 0; round < 200 || walks < 3; ++round) {
+    EXPECT_TRUE(store.create_space("dropped"));
+    EXPECT_TRUE(store.drop_space("dropped"));
+  }
+  stop = true;
+  walker.join();
+}
+
+// A checkpoint waits for the change, and the change waited for the checkpoint.
+TEST_P(KeyspacesConcurrent, AChangeOpensASpaceBesideCheckpoints) {
+  auto store = open();
+  auto space = store.create_space("read").value();
+  ASSERT_TRUE(space.put("key", "of the space"));
+  ASSERT_TRUE(store.put("key", ""));
+  std::atomic<bool> stop{false};
+  std::atomic<int> updates{0};
+  std::thread updater([&] {
+    for (; !stop; ++updates) {
+      const auto change = [&](std::string& value) {
+        EXPECT_TRUE(store.space("read").value().get("key", value));
+      };
+      EXPECT_TRUE(store.update("key", change));
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  });
+  for (int round = 0; round < 50 || updates < 3; ++round) {
+    EXPECT_TRUE(store.checkpoint());
+    EXPECT_TRUE(store.mark());
+  }
+  stop = true;
+  updater.join();
+  EXPECT_EQ(get(store, "key"), "of the space");
+}
+
+// An append that begins the pieces is in a verb of its keyspace, which a drop waits for; a rule is
+// put by the same lock that the drop has.
+TEST_P(KeyspacesConcurrent, TheFirstPieceBesideADropAndARule) {
+  const std::string long_value(3'000, 'x');
+  for (int round = 0; round < 30; ++round) {
+    auto store = open(tiny(), "store" + std::to_string(round));
+    auto space = store.create_space("grown").value();
+    ASSERT_TRUE(store.create_space("dropped"));
+    std::thread grower([&] {
+      for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(space.append("key", long_value));
+    });
+    std::thread ruler([&] { EXPECT_TRUE(store.expire({.prefix = "e", .ttl = 1})); });
+    EXPECT_TRUE(store.drop_space("dropped"));
+    grower.join();
+    ruler.join();
+  }
+}
+
+// One that is refused, since a snapshot is open, refused everybody else meanwhile.
+TEST_P(KeyspacesConcurrent, ARefusedDropRefusesNobody) {
+  auto store = open();
+  auto space = store.create_space("kept").value();
+  ASSERT_TRUE(space.put("key", "value"));
+  const Snapshot snapshot = space.snapshot();
+  std::atomic<bool> stop{false};
+  std::thread dropper([&] {
+    while (!stop)
+      EXPECT_EQ(store.drop_space("kept").code(), Errc::kBusy);
+  });
+  for (int i = 0; i < 2'000; ++i)
+    EXPECT_TRUE(space.put(std::to_string(i % 50), "value"));
+  stop = true;
+  dropper.join();
+}
+
+// A group of puts fills its run, which is sealed then, before it publishes them: "an older version".
+TEST_P(KeyspacesConcurrent, VerificationBesideGroupsFindsNoDamage) {
+  auto store = open();
+  std::vector<std::string> names;
+  for (int i = 0; i < 50; ++i)
+    names.push_back("key" + std::to_string(i));
+  const std::vector<std::string_view> keys(names.begin(), names.end());
+  const std::vector<std::string_view> values(keys.size(), "value");
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    while (!stop)
+      ASSERT_TRUE(store.put_many(keys, values));
+  });
+  for (int round = 0; round < 300; ++round) {
+    const auto report = store.verify();
+    EXPECT_TRUE(report.ok()) << report.defects[0].what;
+    if (round % 16 == 0) {
+      EXPECT_TRUE(store.reclaim());
+    }
+  }
+  stop = true;
+  writer.join();
 }
 
 }  // namespace

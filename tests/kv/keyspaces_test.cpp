@@ -2,6 +2,7 @@
 // of them after a close, a death and a drop.
 #include <map>
 
+#include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/space.hpp>
 #include <holdfast/kv/store_core.hpp>
 
@@ -330,6 +331,36 @@ TEST_P(InKeyspaces, ABatchSaysWhatIsWrong) {
   batch.put(Space(), "key", "value");
   EXPECT_EQ(store.write(batch).code(), Errc::kClosed);
   EXPECT_EQ(store.count(), 0u);
+}
+
+// A drop waits for all verbs of spaces, and so for the walk that called it.
+TEST_P(InKeyspaces, AreNeitherCreatedNorDroppedWithinAWalk) {
+  auto store = open();
+  auto walked = store.create_space("walked").value();
+  ASSERT_TRUE(store.create_space("other"));
+  ASSERT_TRUE(walked.put("key", "value"));
+  int visits = 0;
+  EXPECT_TRUE(walked.for_each([&](std::string_view, std::string_view, Version) {
+    EXPECT_EQ(store.drop_space("other").code(), Errc::kBusy);
+    EXPECT_EQ(store.create_space("more").code(), Errc::kBusy);
+    EXPECT_EQ(store.checkpoint().code(), Errc::kBusy);
+    EXPECT_EQ(store.mark().code(), Errc::kBusy);
+    EXPECT_EQ(store.set_clock(1).code(), Errc::kBusy);
+    EXPECT_TRUE(store.space("other"));
+    return ++visits, true;
+  }));
+  EXPECT_EQ(visits, 1);
+  EXPECT_TRUE(store.drop_space("other"));
+}
+
+// Passes of reclamation wait for the change.
+TEST_P(InKeyspaces, ReclaimAndReserveWithinAChangeAreRefused) {
+  auto store = open();
+  ASSERT_TRUE(store.put("key", "value"));
+  EXPECT_TRUE(store.update("key", [&](std::string&) {
+    EXPECT_EQ(store.reclaim().code(), Errc::kBusy);
+    EXPECT_EQ(store.reserve(1'000).code(), Errc::kBusy);
+  }));
 }
 
 }  // namespace

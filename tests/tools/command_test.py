@@ -571,6 +571,26 @@ class Stores(Command):
                 self.assertEqual(victim.read_bytes(), before, 'reading changed a damaged file')
                 self.assertIn(self.run_command('kv', copy, 'put', 'k', 'v').returncode, (0, 1))
 
+    def test_a_damaged_record_hides_no_other(self):
+        """Export wrote nothing, and count a part of them with exit code 0."""
+        for rule in (False, True):
+            store = self.path(f'one_damaged_{rule}')
+            self.run_command('kv', store, 'script', stdin=b''.join(b'put k%03d %s\n' % (i, b'v' * 200) for i in range(100)))
+            if rule:
+                self.holdfast('kv', store, 'expire', '--prefix', 'session:', '--ttl', '3600')
+            segment = sorted(pathlib.Path(store).glob('segment-*'))[0]
+            data = bytearray(segment.read_bytes())
+            data[data.index(b'v' * 100, data.index(b'k050')) + 20] ^= 1
+            segment.write_bytes(data)
+            out = self.path('intact.csv')
+            exported = self.run_command('kv', store, 'export', out)
+            self.assertEqual(exported.returncode, 1)
+            self.assertIn(b'exported 99 records', exported.stderr)
+            self.assertEqual(len(pathlib.Path(out).read_text().splitlines()), 100)
+            self.assertEqual(len(self.run_command('kv', store, 'list').stdout.splitlines()), 99)
+            if rule:
+                self.assertEqual(self.run_command('kv', store, 'count').returncode, 1)
+
     def test_no_space_is_said_and_reads_and_erases_go_on(self):
         mount = self.path('small')
         os.mkdir(mount)
