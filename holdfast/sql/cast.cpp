@@ -100,9 +100,31 @@ bool can_cast(const Type& from, const Type& to) {
          (from.is_integer() && to.kind == Kind::kBoolean);
 }
 
+namespace {
+
+// More than what a file may hold: of a BOOLEAN other words, of an integer digits behind the point,
+// which are cut off.
+std::optional<Value> cast_text(std::string_view text, const Type& to) {
+  if (auto value = value_of(text, to)) return value;
+  if (to.kind == Kind::kBoolean) {
+    std::string word;
+    for (const char c : text)
+      word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (word == "t" || word == "y" || word == "yes" || word == "1") return Value::of(1);
+    if (word == "f" || word == "n" || word == "no" || word == "0") return Value::of(0);
+  }
+  const auto point = text.find('.');
+  if (!to.is_integer() || point == std::string_view::npos || point == 0 ||
+      text.find_first_not_of("0123456789", point + 1) != std::string_view::npos)
+    return std::nullopt;
+  return value_of(text.substr(0, point), to);
+}
+
+}  // namespace
+
 std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to) {
   if (from == to) return value;
-  if (from.kind == Kind::kString) return value_of(value.text, to);
+  if (from.kind == Kind::kString) return cast_text(value.text, to);
   if (to.is_nested()) return to_nested(value, from, to);
   switch (to.kind) {
     case Kind::kString: {

@@ -182,14 +182,14 @@ Result<bool> like(std::string_view text, std::string_view pattern, char escape, 
   return at_step == kinds.size();
 }
 
+// As Flink: 0 is the first character, too; what begins before it from the end is empty.
 std::string substring(std::string_view text, Int128 from, Int128 count) {
   const Int128 length = static_cast<Int128>(characters_of(text));
-  if (from < 0) from += length + 1;  // From the end; what begins before the first has nothing
-  if (from <= 0 && count > 0) {      // there.
-    count += from - 1;
+  if (from < 0)
+    from += length + 1;
+  else if (from == 0)
     from = 1;
-  }
-  if (count <= 0 || from > length) return {};
+  if (count <= 0 || from <= 0 || from > length) return {};
   const auto before = first_characters(text, static_cast<std::size_t>(from - 1));
   const Int128 rest = length - from + 1;
   return std::string(first_characters(text.substr(before.size()),
@@ -278,7 +278,11 @@ Status strings(const Expression& e, const Row& row, const Value& first, Value& o
     out = Value::of_text(first.text + second.text);
   } else if (e.operation == Operation::kSubstring) {
     const Int128 all = std::numeric_limits<std::int64_t>::max();
-    out = Value::of_text(substring(first.text, second.number, has_third ? third.number : all));
+    const bool negative = has_third && third.number < 0;
+    out =
+        negative
+            ? Value()
+            : Value::of_text(substring(first.text, second.number, has_third ? third.number : all));
   } else {
     const char escape = third.null ? '\0' : third.text.front();
     HF_ASSIGN_OR_RETURN(const bool found, like(first.text, second.text, escape, e.at));

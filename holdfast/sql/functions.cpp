@@ -49,7 +49,7 @@ constexpr std::array<Function, 32> kFunctions = {{
     {"SPLIT_INDEX", Operation::kSplitIndex, 3, 3, Wants::kText},
     {"SUBSTR", Operation::kSubstring, 2, 3, Wants::kText},
     {"SUBSTRING", Operation::kSubstring, 2, 3, Wants::kText},
-    {"TO_TIMESTAMP", Operation::kCast, 1, 1, Wants::kText},
+    {"TO_TIMESTAMP", Operation::kTryCast, 1, 1, Wants::kText},
     {"TO_TIMESTAMP_LTZ", Operation::kTimestampOfMs, 2, 2, Wants::kInteger},
     {"TRIM", Operation::kTrim, 1, 1, Wants::kText},
     {"UCASE", Operation::kUpper, 1, 1, Wants::kText},
@@ -136,7 +136,7 @@ Status finish(const Function& function, Expression& call) {
     }
     case Operation::kCharLength: call.type = kIntType; return {};
     case Operation::kExtract: call.type = kBigIntType; return check_extract(call, at);
-    case Operation::kCast: call.type = kTimestampType; return {};
+    case Operation::kTryCast: call.type = kTimestampType; return {};
     case Operation::kTimestampOfMs:
       call.type = kTimestampType;
       if (arguments[1]->operation != Operation::kLiteral || arguments[1]->literal.number != 3)

@@ -250,6 +250,11 @@ std::string text_of(const Node& node, const std::vector<Node>& nodes) {
       names.push_back(column.name);
   }
   tell_apart(names);
+  return text_of(node, nodes, names);
+}
+
+std::string text_of(const Node& node, const std::vector<Node>& nodes,
+                    const std::vector<std::string>& names) {
   const std::size_t left = node.inputs.empty() ? 0 : nodes[node.inputs.front()].columns.size();
   return std::visit(Describe(node, names, left), node.what);
 }

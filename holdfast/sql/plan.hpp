@@ -118,6 +118,7 @@ struct Rank {
   std::vector<OrderKey> order;
   std::uint64_t first = 1, last = kAll;
   bool numbered = true, by_columns = false;
+  bool latest = false;  // Of equal rows the one that came last is first.
   Ranking ranking = Ranking::kRowNumber;
   std::uint32_t end_column = 0;
 };
@@ -168,6 +169,9 @@ struct Plan {
 std::string text_of(const Plan& plan);
 // One node that reads some of `nodes`.
 std::string text_of(const Node& node, const std::vector<Node>& nodes);
+// `names`: of the columns of all its inputs.
+std::string text_of(const Node& node, const std::vector<Node>& nodes,
+                    const std::vector<std::string>& names);
 std::vector<std::string> names_of(const std::vector<Column>& columns);
 
 }  // namespace holdfast::sql

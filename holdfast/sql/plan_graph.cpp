@@ -82,7 +82,13 @@ bool take_key(Expression& condition, std::size_t left, std::size_t all, Join& jo
 Result<NodeId> PlanGraph::add(Operator what, std::vector<NodeId> inputs,
                               std::vector<Column> columns, bool updating) {
   Node node{std::move(what), std::move(columns), std::move(inputs), updating};
-  std::string said = text_of(node, nodes_);
+  // By the numbers of columns: a name may look like an expression.
+  std::vector<std::string> numbers;
+  for (const auto input : node.inputs) {
+    for (std::size_t i = 0; i < nodes_[input].columns.size(); ++i)
+      numbers.push_back("#" + std::to_string(numbers.size()));
+  }
+  std::string said = text_of(node, nodes_, numbers);
   for (const auto input : node.inputs)
     said += "\n" + std::to_string(input);
   for (const auto& column : node.columns)
@@ -145,6 +151,17 @@ Result<NodeId> PlanGraph::filter_projection(NodeId input, Conditions conditions)
   return add_like(Filter{conjunction_of(std::move(above))}, projection);
 }
 
+// A deduplication by time that keeps the last row, to Flink: of equal times the later row.
+bool PlanGraph::keeps_last_row(const Rank& rank, NodeId input) const {
+  if (rank.ranking != Ranking::kRowNumber || rank.first != 1 || rank.last != 1 ||
+      rank.order.size() != 1 || updating(input))
+    return false;
+  const auto& key = rank.order.front();
+  if (!key.descending || key.value->operation != Operation::kColumn) return false;
+  const auto& column = columns(input)[key.value->column];
+  return column.is_time() || column.role == Role::kProcessing;
+}
+
 Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) {
   const NodeId node = at(projection).inputs[0];
   const auto& rank = std::get<Rank>(at(node).what);
@@ -169,6 +186,7 @@ Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) 
     auto inner = clones_of(expressions);
     auto shown = columns(projection);
     const NodeId source = at(node).inputs[0];
+    bounded.latest = keeps_last_row(bounded, source);
     auto below = columns(node);
     const bool changes = rank.by_columns ? false : true;
     HF_ASSIGN_OR_RETURN(const NodeId ranked,

@@ -415,10 +415,56 @@ class QueryParser {
     return tokens_.expect("ORDINALITY");
   }
 
-  // Skips `NAME =>`, by which arguments may be named; their order is the same.
-  void skip_argument_name() {
-    if (tokens_.peek().kind == TokenKind::kWord && tokens_.is_sign("=>", 1))
-      tokens_.take(), tokens_.take();
+  // Takes `NAME =>`, by which arguments may be named. Without one: "".
+  std::string argument_name() {
+    if (tokens_.peek().kind != TokenKind::kWord || !tokens_.is_sign("=>", 1)) return {};
+    const auto name = tokens_.take().upper;
+    tokens_.take();
+    return name;
+  }
+
+  // Behind DATA and TIMECOL, in their order.
+  static std::vector<std::string_view> sizes_of(std::string_view function) {
+    if (function == "HOP") return {"SLIDE", "SIZE", "OFFSET"};
+    if (function == "CUMULATE") return {"STEP", "SIZE", "OFFSET"};
+    if (function == "SESSION") return {"GAP"};
+    return {"SIZE", "OFFSET"};
+  }
+
+  // The time column and the sizes, named or in their order.
+  Status window_arguments(WindowCall& call) {
+    const auto names = sizes_of(call.function);
+    std::vector<ExpressionPointer> sizes(names.size());
+    std::size_t next = 0;
+    while (tokens_.accept_sign(",")) {
+      const auto at = tokens_.peek().at;
+      const auto name = argument_name();
+      if (name == "TIMECOL" || (name.empty() && call.time_column.empty())) {
+        HF_RETURN_IF_ERROR(tokens_.expect("DESCRIPTOR"));
+        HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
+        HF_ASSIGN_OR_RETURN(call.time_column, take_name(tokens_, "a column"));
+        HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+        continue;
+      }
+      const auto place = name.empty() ? names.begin() + static_cast<std::ptrdiff_t>(next++)
+                                      : std::find(names.begin(), names.end(), name);
+      if (name.empty() ? next > names.size() : place == names.end())
+        return error_at(at, name.empty() ? call.function + " has too many arguments"
+                                         : call.function + " has no argument " + name);
+      auto& size = sizes[static_cast<std::size_t>(place - names.begin())];
+      if (size != nullptr) return error_at(at, std::string(*place) + " is there twice");
+      HF_ASSIGN_OR_RETURN(size, parse_expression(tokens_));
+    }
+    if (call.time_column.empty())
+      return error_at(call.at, call.function + " wants a time column", "DESCRIPTOR(ts)");
+    // Only the offset may be left out.
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] != nullptr)
+        call.sizes.push_back(std::move(sizes[i]));
+      else if (names[i] != "OFFSET")
+        return error_at(call.at, call.function + " wants " + std::string(names[i]));
+    }
+    return {};
   }
 
   Status window_call(TableReference& table) {
@@ -432,7 +478,9 @@ class QueryParser {
       return unsupported_at(word.at, "the table function " + quoted(word),
                             "TUMBLE, HOP, CUMULATE and SESSION are");
     tokens_.take();
-    skip_argument_name();
+    const auto first_at = tokens_.peek().at;
+    if (const auto name = argument_name(); !name.empty() && name != "DATA")
+      return error_at(first_at, "the first argument of " + call.function + " is DATA");
     if (tokens_.accept("TABLE")) {
       HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
     } else {
@@ -449,17 +497,7 @@ class QueryParser {
       if (call.function != "SESSION")
         return error_at(word.at, "PARTITION BY belongs to SESSION alone");
     }
-    HF_RETURN_IF_ERROR(tokens_.expect_sign(","));
-    skip_argument_name();
-    HF_RETURN_IF_ERROR(tokens_.expect("DESCRIPTOR"));
-    HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
-    HF_ASSIGN_OR_RETURN(call.time_column, take_name(tokens_, "a column"));
-    HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
-    while (tokens_.accept_sign(",")) {
-      skip_argument_name();
-      HF_ASSIGN_OR_RETURN(auto size, parse_expression(tokens_));
-      call.sizes.push_back(std::move(size));
-    }
+    HF_RETURN_IF_ERROR(window_arguments(call));
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     table.window = std::move(call);
     return {};

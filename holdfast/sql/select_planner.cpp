@@ -70,8 +70,10 @@ class SelectPlanner {
     return !columns.empty() && columns.back() >= first_window_column();
   }
 
-  // Conditions that do not read the window go below it.
+  // Conditions that do not read the window go below it, but for sessions, which depend on all rows.
   Status where() {
+    const bool sessions = relation_.windowing && relation_.windowing->function == "SESSION";
+
     std::vector<ExpressionPointer> below, above;
     std::vector<const syntax::Expression*> conditions, queries, scalars;
     if (select_.where != nullptr) split(*select_.where, conditions);
@@ -86,7 +88,7 @@ class SelectPlanner {
       }
       HF_ASSIGN_OR_RETURN(auto bound, bind_condition(*condition, scope()));
       bound = folded(std::move(bound));
-      (reads_window(*bound) ? above : below).push_back(std::move(bound));
+      (sessions || reads_window(*bound) ? above : below).push_back(std::move(bound));
     }
     HF_ASSIGN_OR_RETURN(relation_.node, filtered(relation_.node, conjunction_of(std::move(below))));
     if (!above.empty() || !queries.empty() || !scalars.empty()) {

@@ -31,6 +31,21 @@ std::vector<Column> with_bounds(std::vector<Column> columns) {
   return columns;
 }
 
+bool has_aggregate(const syntax::Expression* e) {
+  if (e == nullptr) return false;
+  if (e->form == Form::kCall && e->over == nullptr && aggregate_named(e->name)) return true;
+  return std::any_of(e->arguments.begin(), e->arguments.end(),
+                     [](const auto& argument) { return has_aggregate(argument.get()); });
+}
+
+// Its rows are one row, also where there was none.
+bool is_of_all_rows(const syntax::Select& select) {
+  return select.group_by.empty() &&
+         (select.having ||
+          std::any_of(select.items.begin(), select.items.end(),
+                      [](const auto& item) { return has_aggregate(item.expression.get()); }));
+}
+
 // A sub-query whose rows can be joined as they are: no groups, no order.
 const syntax::Select* plain_select(const syntax::Query& query) {
   if (!query.with.empty() || query.terms.size() != 1 || !query.order_by.empty() || query.limit ||
@@ -38,7 +53,7 @@ const syntax::Select* plain_select(const syntax::Query& query) {
     return nullptr;
   const auto* select = std::get_if<syntax::Select>(&query.terms.front());
   if (select == nullptr || select->distinct || !select->group_by.empty() || select->having ||
-      !select->from)
+      !select->from || is_of_all_rows(*select))
     return nullptr;
   return select;
 }
@@ -322,6 +337,14 @@ Status QueryPlanner::keep_matches(Relation& relation, const syntax::Expression& 
   const bool is_in = e->form == Form::kIn;
   const std::size_t width = relation.scope.columns.size();
   const auto* select = plain_select(*e->query);
+  const auto* const first = std::get_if<syntax::Select>(&e->query->terms.front());
+  if (!is_in && first != nullptr && e->query->terms.size() == 1 && is_of_all_rows(*first))
+    return unsupported_at(e->at, "EXISTS of aggregates without GROUP BY, which is always true",
+                          "leave it out, or write the condition in WHERE of the sub-query");
+  // All columns of a query: it is one column, or an error says so.
+  if (is_in && select != nullptr && select->items.size() == 1 &&
+      select->items[0].expression == nullptr)
+    select = nullptr;
   Relation right;
   Scope both = relation.scope;
   std::vector<ExpressionPointer> conditions;

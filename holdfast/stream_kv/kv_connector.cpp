@@ -66,7 +66,10 @@ class KvSink final : public Sink {
       const std::string key(bytes.text());
       const auto value = bytes.text();
       if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint's changes for the store"};
-      waiting_[key] = puts ? Change(value) : Change();
+      if (puts)
+        waiting_[key].put = value;
+      else
+        waiting_[key].gone.emplace_back(value);
     }
     return write_all();
   }
@@ -92,10 +95,10 @@ class KvSink final : public Sink {
                                         " bytes; a store takes keys of at most " +
                                         std::to_string(kv::kMaxKeyBytes) +
                                         "; filter such rows out (WHERE CHAR_LENGTH(…) < …)"};
-    if (adds(kind)) HF_RETURN_IF_ERROR(value_->append(row, value));
+    HF_RETURN_IF_ERROR(value_->append(row, value));
     const auto [at, is_new] = waiting_.try_emplace(std::move(key));
     if (!is_new) waiting_bytes_ -= bytes_of(*at);
-    at->second = adds(kind) ? Change(std::move(value)) : Change();
+    at->second.note(adds(kind), std::move(value));
     waiting_bytes_ += bytes_of(*at);
     return {};
   }
@@ -105,31 +108,58 @@ class KvSink final : public Sink {
   Status commit(std::uint64_t) override { return write_all(); }
   std::string state() const override {
     ByteWriter bytes;
-    for (const auto& [key, change] : waiting_) {
-      bytes.number(change ? 1 : 0);
+    const auto say = [&](bool puts, const std::string& key, const std::string& value) {
+      bytes.number(puts ? 1 : 0);
       bytes.text(key);
-      bytes.text(change.value_or(""));
+      bytes.text(value);
+    };
+    for (const auto& [key, change] : waiting_) {
+      if (change.put) say(true, key, *change.put);
+      for (std::size_t i = 0; !change.put && i < change.gone.size(); ++i)
+        say(false, key, change.gone[i]);
     }
     return bytes.take();
   }
   bool transactional() const override { return true; }
 
  private:
-  using Change = std::optional<std::string>;  // The value; none: the key goes.
+  // What is to stand under a key. Where the key of the table is not that of the query, a row may
+  // come before the one that had its key is taken back: only what is there is taken away.
+  struct Change {
+    std::optional<std::string> put;
+    std::vector<std::string> gone;  // Values; one without bytes, of an older checkpoint: any.
+
+    void note(bool adds, std::string value) {
+      if (adds) return static_cast<void>(put = std::move(value));
+      if (put == value) put.reset();
+      if (std::find(gone.begin(), gone.end(), value) == gone.end())
+        gone.push_back(std::move(value));
+    }
+    bool takes(const std::string& value) const {
+      return std::any_of(gone.begin(), gone.end(),
+                         [&](const std::string& one) { return one.empty() || one == value; });
+    }
+  };
   using Changes = std::map<std::string, Change>;
   static std::size_t bytes_of(const Changes::value_type& change) {
-    return change.first.size() + (change.second ? change.second->size() : 0);
+    std::size_t bytes = change.first.size() + change.second.put.value_or("").size();
+    for (const auto& value : change.second.gone)
+      bytes += value.size();
+    return bytes;
   }
 
   Status write_all() {
     if (waiting_.empty()) return {};
     kv::WriteBatch batch;
+    std::string present;
     for (const auto& [key, change] : waiting_) {
-      if (change) {
-        batch.put(key, *change);
-      } else {
-        batch.erase(key);
+      if (change.put) {
+        batch.put(key, *change.put);
+        continue;
       }
+      const auto found = store_->get(key, present);
+      if (!found && found.code() != Errc::kNotFound) return found.error();
+      if (found && change.takes(present)) batch.erase(key);
     }
     HF_RETURN_IF_ERROR(store_->write(batch));
     HF_RETURN_IF_ERROR(store_->sync());

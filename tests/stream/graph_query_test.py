@@ -482,10 +482,64 @@ def check_kills_by_the_clock(directory, state, rand):
     print(f'windows of the clock, {state}: {kills} kills, {len(windows)} rows')
 
 
+def check_by_hand(directory):
+    """What reviews found: each gave another answer, or none."""
+    def both(rows, columns, query, *wanted, code=0):
+        path = directory / 'by_hand.csv'
+        path.write_text(rows)
+        text = f"CREATE TABLE t ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n{query}"
+        done = run(text, *(['--final'] if code == 0 else []), code=code)
+        if code == 0:
+            assert sorted(done.stdout.splitlines()[1:]) == sorted(wanted), (query, done.stdout)
+        else:
+            assert all(words in done.stderr for words in wanted), (query, done.stderr)
+
+    timed = 'ts TIMESTAMP(3), k STRING, v BIGINT, p AS PROCTIME(), WATERMARK FOR ts AS ts'
+    at = lambda second: f'2020-01-01 00:00:{second:02d}'
+    shown = lambda second: at(second) + '.000'
+    # A condition beside a session does not split it.
+    rows = f'{at(0)},a,1\n{at(4)},a,0\n{at(8)},a,1\n'
+    for partition in ('', ' PARTITION BY k'):
+        both(rows, timed, f"SELECT window_start, window_end, COUNT(*) FROM TABLE(SESSION(TABLE t{partition}, DESCRIPTOR(ts), INTERVAL '5' SECOND)) "
+             'WHERE v > 0 GROUP BY window_start, window_end', f'{shown(0)},{shown(13)},2')
+    # To keep the last row is to keep the later one of equal times; the first is the earlier one.
+    rows = f'{at(1)},a,1\n{at(2)},a,2\n{at(2)},a,3\n{at(1)},a,4\n'
+    first = lambda order, of='t', by='k': (f'SELECT v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {order}) AS n FROM {of}) '
+                                           'WHERE n = 1')
+    both(rows, timed, first('ts DESC'), '3')
+    both(rows, timed, first('ts'), '1')
+    both(rows, timed, first('p DESC'), '4')
+    both(rows, timed, first('v DESC, ts'), '4')
+    window = "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+    both(rows.replace(f'{at(1)},a,4\n', ''), timed, first('ts DESC', window, 'window_start, window_end, k'), '3')
+    # Aggregates of all rows are one row, also where there is none.
+    both(rows, timed, 'SELECT v FROM t WHERE EXISTS (SELECT COUNT(*) FROM t AS u WHERE u.v = t.v + 9)', 'EXISTS of aggregates', code=2)
+    both(rows, timed, 'SELECT v FROM t WHERE v IN (SELECT MAX(v) FROM t)', '4')
+    both(rows, timed, 'SELECT v FROM t WHERE v NOT IN (SELECT MAX(v) FROM t)', '1', '2', '3')
+    both(rows, timed, 'SELECT v FROM t WHERE v IN (SELECT * FROM (SELECT v FROM t WHERE v < 2))', '1')
+    # Arguments of windows by their names.
+    sums = lambda call: f'SELECT window_start, window_end, SUM(v) FROM TABLE({call}) GROUP BY window_start, window_end'
+    rows = f'{at(1)},a,1\n{at(3)},a,2\n{at(7)},a,3\n'
+    both(rows, timed, sums("TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), OFFSET => INTERVAL '1' SECOND, SIZE => INTERVAL '5' SECOND)"),
+         f'{shown(1)},{shown(6)},3', f'{shown(6)},{shown(11)},3')
+    both(rows, timed, sums("HOP(DATA => TABLE t, SIZE => INTERVAL '10' SECOND, SLIDE => INTERVAL '5' SECOND, TIMECOL => DESCRIPTOR(ts))"),
+         f'2019-12-31 23:59:55.000,{shown(5)},3', f'{shown(0)},{shown(10)},6', f'{shown(5)},{shown(15)},3')
+    for call, said in (("TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), GAP => INTERVAL '5' SECOND)", 'TUMBLE has no argument GAP'),
+                       ("TUMBLE(FOO => TABLE t, DESCRIPTOR(ts), INTERVAL '5' SECOND)", 'the first argument of TUMBLE is DATA'),
+                       ("HOP(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '5' SECOND)", 'HOP wants SLIDE'),
+                       ("TUMBLE(TABLE t, DESCRIPTOR(ts), SIZE => INTERVAL '5' SECOND, SIZE => INTERVAL '5' SECOND)", 'SIZE is there twice')):
+        both(rows, timed, sums(call), said, code=2)
+    # A column may be called like an expression.
+    both('1,2,9\n30,40,1\n', 'a BIGINT, b BIGINT, `(a + b)` BIGINT', "SELECT 'column' AS w, COUNT(*) AS n FROM t WHERE `(a + b)` > 5 UNION ALL "
+         "SELECT 'sum', SUM(a) FROM t WHERE a + b > 5", 'column,1', 'sum,30')
+    print('what was found by hand')
+
+
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
     try:
         check_duckdb(directory)
+        check_by_hand(directory)
         check_time(directory)
         check_idle_state(directory)
         rand = random.Random(9)

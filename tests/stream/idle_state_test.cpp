@@ -144,6 +144,7 @@ struct CompiledRank {
   using Key = query::KeyOf<std::int64_t>;
   static constexpr std::int64_t kNode = 0;
   static constexpr std::uint64_t kFirst = 1, kLast = 2;
+  static constexpr bool kLatest = false;
   static constexpr bool kRetracts = kMayRetract;
   static Key key(const Row& row, query::Run&) { return Key(row.get<0>()); }
   static int compare(const Row& a, const Row& b) {

@@ -75,6 +75,32 @@ def check_rows_come_go_and_are_read(directory):
     assert run('-e', text + 'SELECT SUM(n) AS s FROM o', '--final').stdout == 's\n6\n'
 
 
+def check_keys_that_are_not_the_query_s(directory):
+    """A row may come before the one whose key it has is taken back: that took the new one away."""
+    rows, board, counts = directory / 'scores.csv', directory / 'board', directory / 'counts'
+    rows.write_text('A,10\nB,8\nC,6\nA,-9\n')
+    ranked = ('SELECT player, place, points FROM (SELECT player, points, ROW_NUMBER() OVER (ORDER BY points DESC) AS place FROM '
+              '(SELECT player, SUM(points) AS points FROM t GROUP BY player)) WHERE place <= 3')
+    text = (csv_table(rows, 'player STRING, points BIGINT') +
+            kv_table(board, 'player STRING, place BIGINT, points BIGINT, PRIMARY KEY (player) NOT ENFORCED', 'o') + 'INSERT INTO o ' + ranked)
+    run('-e', text)
+    assert {key: json.loads(value)['place'] for key, value in contents(board).items()} == {'B': 1, 'C': 2, 'A': 3}, contents(board)
+    # The same row by row, with a checkpoint behind each.
+    rows.write_text(''.join(f'{"ABC"[i % 3]},{(7 * i) % 11 - 5}\n' for i in range(400)))
+    last = {}
+    for i in range(400):
+        last['ABC'[i % 3]] = last.get('ABC'[i % 3], 0) + (7 * i) % 11 - 5
+    often = directory / 'often'
+    text = (csv_table(rows, 'player STRING, points BIGINT') +
+            kv_table(often, 'player STRING, place BIGINT, points BIGINT, PRIMARY KEY (player) NOT ENFORCED', 'o') + 'INSERT INTO o ' + ranked)
+    run('--checkpoint', '1ms', '--checkpoint-dir', directory / 'often_state', '-e', text)
+    assert {key: json.loads(value)['points'] for key, value in contents(often).items()} == last, (contents(often), last)
+    rows.write_text('A\nA\nB\n')
+    run('-e', csv_table(rows, 'k STRING') + kv_table(counts, 'n BIGINT, k STRING, PRIMARY KEY (n) NOT ENFORCED', 'o') +
+        'INSERT INTO o SELECT COUNT(*) AS n, k FROM t GROUP BY k')
+    assert {key: json.loads(value)['k'] for key, value in contents(counts).items()} == {'2': 'A', '1': 'B'}, contents(counts)
+
+
 def check_look_ups(directory):
     path, rows = directory / 'names', directory / 'orders.csv'
     for key, name in ((1, 'one'), (2, 'two')):
@@ -212,6 +238,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_kv_connector_'))
     try:
         check_rows_come_go_and_are_read(directory)
+        check_keys_that_are_not_the_query_s(directory)
         check_look_ups(directory)
         check_errors(directory)
         check_a_key_that_is_too_long_is_in_no_checkpoint(directory)

@@ -39,6 +39,7 @@ struct Recorded {
   using Key = KeyOf<std::int64_t>;
   static constexpr std::int64_t kNode = 0;
   static constexpr std::uint64_t kFirst = 2, kLast = kUpTo;
+  static constexpr bool kLatest = false;
   static constexpr bool kRetracts = kMayRetract;
   static Key key(const Row&, Run&) { return Key(some(std::int64_t{1})); }
   static int compare(const Row& a, const Row& b) {

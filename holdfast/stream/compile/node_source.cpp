@@ -139,6 +139,7 @@ class NodeWriter {
     constant("std::uint64_t", "kFirst", number_text(rank.first) + "u");
     constant("std::uint64_t", "kLast", number_text(rank.last) + "u");
     constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
+    constant("bool", "kLatest", rank.latest ? "true" : "false");
     alias("Key", key_type(rank.partition));
     key("key", "Row", rank.partition, 0);
     compare(rank.order);

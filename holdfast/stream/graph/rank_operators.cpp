@@ -1,6 +1,7 @@
 #include "rank_operators.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -24,6 +25,13 @@ std::uint64_t next_number_of(sql::Ranking ranking, std::uint64_t before, std::si
     return place + 1;
   return equals ? before : before + 1;
 }
+
+// By which equal rows stand in the order in which they came, or in the reverse of it.
+std::int64_t number_of(const sql::Rank& rank, std::int64_t sequence) {
+  return HF_MUTANT("ST53", rank.latest, false) ? -sequence : sequence;
+}
+// Of a row that comes behind one with this number.
+std::int64_t next_sequence(std::int64_t number) { return std::abs(number) + 1; }
 
 bool are_equal(const RankedRow& left, const RankedRow& right,
                const std::vector<sql::OrderKey>& order) {
@@ -134,7 +142,7 @@ Status RunningRank::take(std::size_t, RowKind kind, const sql::Row& row) {
 }
 
 Status RunningRank::come(const std::string& partition, const sql::Row& row) {
-  HF_ASSIGN_OR_RETURN(auto ranked_row, ranked(row, next_number_++));
+  HF_ASSIGN_OR_RETURN(auto ranked_row, ranked(row, number_of(rank_, next_number_++)));
   auto& rows = rows_of(partition);
   if (!retracts_ && is_behind_all(rows, ranked_row)) return {};
   const auto before = shown(rows);
@@ -181,7 +189,7 @@ void RunningRank::forget(const std::string& partition, const RankedRow& row) {
 template <class Place>
 Status RunningRank::adopt(const Place& entry) {
   const auto number = sequence_of(entry.first);
-  next_number_ = std::max(next_number_, number + 1);
+  next_number_ = std::max(next_number_, next_sequence(number));
   HF_ASSIGN_OR_RETURN(auto row, ranked(entry.second.value, number));
   rows_of(partition_in(entry.first)).insert(std::move(row));
   return {};
@@ -226,7 +234,7 @@ Status WindowRank::take(std::size_t, RowKind, const sql::Row& row) {
   HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
   append_ordered(ends, key);
   append_part(partition, key);
-  append_ordered(next_number_++, key);
+  append_ordered(number_of(rank_, next_number_++), key);
   table_.at(key) = row;
   return {};
 }
@@ -234,7 +242,7 @@ Status WindowRank::take(std::size_t, RowKind, const sql::Row& row) {
 Status WindowRank::restore() {
   HF_RETURN_IF_ERROR(table_.restore());
   for (const auto& [key, entry] : table_)
-    next_number_ = std::max(next_number_, sequence_of(key) + 1);
+    next_number_ = std::max(next_number_, next_sequence(sequence_of(key)));
   return {};
 }
 

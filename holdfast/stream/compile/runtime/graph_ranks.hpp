@@ -4,6 +4,7 @@
 // A `Definition` is what the generated source says of its node:
 //
 //   kNode, kFirst, kLast, kRetracts       its number, the rows it shows, whether rows may go
+//   kLatest                               of equal rows the one that came last is first
 //   Row, Key, key(row, run)               what comes in, its partition
 //   compare(row, row)                     in the order of the ranking: -1, 0, 1
 //   give(graph, change, row, number)      to those that read it
@@ -37,8 +38,9 @@ int compare_in_order(const Maybe<T>& a, const Maybe<T>& b) {
 template <class Row>
 struct RankedRow {
   Kept<Row> kept;
-  std::int64_t number = 0;  // By which equal ones keep the order in which they came.
-  mutable Mark mark;        // Of no meaning to the order.
+  // By which equal ones keep the order in which they came, or the reverse of it (kLatest).
+  std::int64_t number = 0;
+  mutable Mark mark;  // Of no meaning to the order.
   const Row& row() const { return kept.row(); }
 };
 
@@ -98,7 +100,7 @@ class RunningRank {
         rest.size != 0)
       return false;
     // Also of one that is gone: of a key a checkpoint has one entry.
-    next_number_ = std::max(next_number_, number + 1);
+    next_number_ = std::max(next_number_, (number < 0 ? -number : number) + 1);
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
     Text state = entry.state;
     Mark mark{entry.version, entry.changed};
@@ -192,13 +194,15 @@ class RunningRank {
 
   template <class Graph>
   void come(Graph& graph, const Key& key, const Row& row) {
-    const auto number = next_number_++;
+    const auto number = Definition::kLatest ? -next_number_++ : next_number_++;
     auto& entry = partitions_.at(key);
     auto& rows = entry.value;
     if constexpr (!Definition::kRetracts) {
       if (Definition::kLast == 0) return;  // None is shown.
-      // Behind those that are equal, since it is the newest: then it is never one of the first.
-      if (rows.size() >= Definition::kLast && !InRank<Definition>()(row, rows.back())) return;
+      // Behind the last, or those that are equal: then it is never one of the first.
+      if (rows.size() >= Definition::kLast &&
+          Definition::compare(row, rows.back().row()) >= (Definition::kLatest ? 1 : 0))
+        return;
     }
     RankedRow<Row> ranked{Kept<Row>(row), number, {}};
     if (stored_.change(ranked.mark)) partitions_.note(entry);
@@ -278,7 +282,7 @@ class WindowRank {
     append_key_part(key, partition);
     auto& ranked = windows_[end.value][std::move(partition)].emplace_back();
     ranked.kept = Kept<Row>(row);
-    ranked.number = next_number_++;
+    ranked.number = Definition::kLatest ? -next_number_++ : next_number_++;
     stored_.change(ranked.mark);
   }
   template <class Graph>
@@ -308,7 +312,7 @@ class WindowRank {
     ranked.kept = Kept<Row>(row);
     take_ordered(number, ranked.number);
     ranked.mark = mark;
-    next_number_ = std::max(next_number_, ranked.number + 1);
+    next_number_ = std::max(next_number_, (ranked.number < 0 ? -ranked.number : ranked.number) + 1);
     return true;
   }
   bool put_state() {
