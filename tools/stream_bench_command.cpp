@@ -111,7 +111,8 @@ void add_stream_bench_command(CLI::App& stream, int& exit_code) {
       ->capture_default_str();
   app.add_option("--compare", options.compare,
                  "Others over the same events: duckdb, polars (as a batch), flink-sql, flink-ds "
-                 "(of window-sum: Apache Flink; each also with -rocksdb or -heap, its state)")
+                 "(Apache Flink, the latter of window-sum; each also with -rocksdb or -heap, its "
+                 "state)")
       ->delimiter(',');
   app.add_option("--flink", options.flink,
                  "Of flink-…: the directory of its jars, which ./run bench stream --compare "

@@ -274,6 +274,15 @@ class Flink(Bench):
         self.assertEqual({row['peer'].split()[1] for row in rows if 'peer' in row}, {'2.3.0'})
         self.assertEqual(list(self.dir.glob('holdfast-peers-*')), [])
 
+    def test_it_gives_our_answers_to_nexmark(self):
+        os.environ['HOLDFAST_FLINK_WARM_UP'] = '0'
+        numbers = [n for n in range(23) if n not in (12, 13) and (n != 21 or MODULE_OF_PATTERNS.exists())]
+        for threads, queries in ((1, numbers), (2, [4, 5, 8, 9])):
+            done = self.bench('--compare', 'flink-sql-heap', '--threads', threads, '--events', 30_000, '--region', self.dir / 'state', '--state',
+                              'floor,dram', '--query', ','.join(f'nexmark-q{n}' for n in queries), '--json', '-')
+            rows = [row for row in json.loads(done.stdout)['rows'] if row['subject'] == 'flink-sql-heap']
+            self.assertEqual(len([row for row in rows if row['valid'] is True]), len(queries), rows)
+
 
 FLINK_JARS = pathlib.Path(HOLDFAST).resolve().parents[1] / 'java' / 'flink-peer'
 if FLINK and not list(FLINK_JARS.glob('holdfast-flink-peer-*.jar')):
