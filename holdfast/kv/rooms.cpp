@@ -74,11 +74,12 @@ bool Rooms::inside() const {
 }
 
 bool Rooms::is_called_back() const {
-  bool found = inside();
-  spaces.for_each([&](const SpaceRooms& space) {
-    const Session* const own = space.sessions.present();
-    found = found || (own != nullptr && own->user.inside());
-  });
+  const auto inside = [](const Session* own) {
+    return own != nullptr && (own->participant.inside() || own->user.inside());
+  };
+  bool found = inside(sessions.present());
+  spaces.for_each(
+      [&](const SpaceRooms& space) { found = found || inside(space.sessions.present()); });
   return found;
 }
 

@@ -11,16 +11,18 @@ namespace {
 using sql::AggregateKind;
 using sql::Kind;
 
+// The number of an error of its result.
+std::string failure(const sql::Aggregate& aggregate, const char* what, QueryParts& parts) {
+  parts.failures.push_back(sql::error_at(aggregate.at, what));
+  return std::to_string(parts.failures.size() - 1);
+}
+
 std::string decimal_state(const sql::Aggregate& aggregate, QueryParts& parts) {
-  const auto number = [&](const char* what) {
-    parts.failures.push_back(sql::error_at(aggregate.at, what));
-    return std::to_string(parts.failures.size() - 1);
-  };
-  const auto sum = number("the sum has more than 38 digits");
+  const auto sum = failure(aggregate, "the sum has more than 38 digits", parts);
   if (aggregate.kind == AggregateKind::kSum) return "SumOfDecimals<" + sum + ">";
+  const auto average = failure(aggregate, "the average has more than 38 digits", parts);
   const auto shift = aggregate.type.scale - aggregate.argument->type.scale;
-  return "AverageOfDecimals<" + sum + ", " + number("the average has more than 38 digits") + ", " +
-         std::to_string(shift) + ">";
+  return "AverageOfDecimals<" + sum + ", " + average + ", " + std::to_string(shift) + ">";
 }
 
 // As the numbers of their bytes.
@@ -35,10 +37,6 @@ std::string bytes_of(std::string_view text) {
 Result<std::string> further_state(const sql::Aggregate& aggregate, QueryParts& parts) {
   constexpr std::size_t kMostSeparator = 256;
   const std::string cpp(cpp_type(aggregate.argument->type));
-  const auto failure = [&](const char* what) {
-    parts.failures.push_back(sql::error_at(aggregate.at, what));
-    return std::to_string(parts.failures.size() - 1);
-  };
   switch (aggregate.kind) {
     case AggregateKind::kVarPop: return std::string("Variance<false, false>");
     case AggregateKind::kVarSamp: return std::string("Variance<true, false>");
@@ -50,13 +48,14 @@ Result<std::string> further_state(const sql::Aggregate& aggregate, QueryParts& p
     case AggregateKind::kFirst: return "EndValue<" + cpp + ", false>";
     case AggregateKind::kLast: return "EndValue<" + cpp + ", true>";
     case AggregateKind::kSingle:
-      return "SingleValue<" + cpp + ", " + failure(sql::kMoreThanOneRow) + ">";
+      return "SingleValue<" + cpp + ", " + failure(aggregate, sql::kMoreThanOneRow, parts) + ">";
     case AggregateKind::kLag:
       return "LaggedValue<" + cpp + ", " +
              std::to_string(static_cast<std::int64_t>(aggregate.parameter.number)) + ">";
     case AggregateKind::kListAgg:
       if (aggregate.parameter.text.size() > kMostSeparator) break;
-      return "ListOfTexts<" + failure(sql::kListTooLong) + bytes_of(aggregate.parameter.text) + ">";
+      return "ListOfTexts<" + failure(aggregate, sql::kListTooLong, parts) +
+             bytes_of(aggregate.parameter.text) + ">";
     default: break;
   }
   return not_compiled(aggregate.kind == AggregateKind::kArrayAgg ? "ARRAY_AGG"
@@ -64,8 +63,8 @@ Result<std::string> further_state(const sql::Aggregate& aggregate, QueryParts& p
 }
 
 // Of values that stay, each as often as it comes.
-Result<std::string> plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
-  if (aggregate.kind == AggregateKind::kCount) return std::string("Count");
+std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
+  if (aggregate.kind == AggregateKind::kCount) return "Count";
   const auto& type = aggregate.argument->type;
   const std::string cpp(cpp_type(type));
   const bool average = aggregate.kind == AggregateKind::kAverage;
