@@ -77,7 +77,7 @@ HIGHEST = '''select max(b.price) as final, a.{0} as by_what from auction a, bid 
              where a.id = b.auction and b.dateTime between a.dateTime and a.expires group by a.id, a.{0}'''
 AVERAGE = 'select by_what, sum(final) // count(*) from (' + HIGHEST + ') group by by_what'
 CHANNEL_ID = "url, '(&|^)channel_id=([^&]*)'"
-# Rows that are equal in ORDER BY: in the order in which they came.
+# Rows that are equal in ORDER BY: in the order in which they came; of q18, which keeps the last row, the last one first.
 SQL = {
     0: 'select auction, bidder, price, dateTime, extra from bid',
     1: 'select auction, bidder, 0.908 * price, dateTime, extra from bid',
@@ -126,7 +126,7 @@ SQL = {
               count(*) filter (price >= 1000000), min(price), max(price), sum(price) // count(*), sum(price)
             from bid group by auction, day''',
     18: '''select auction, bidder, price, channel, url, dateTime, extra from bid
-           qualify row_number() over (partition by bidder, auction order by dateTime desc, rowid) = 1''',
+           qualify row_number() over (partition by bidder, auction order by dateTime desc, rowid desc) = 1''',
     19: '''select auction, bidder, price, dateTime, row_number() over each from bid
            window each as (partition by auction order by price desc, rowid)
            qualify row_number() over each <= 10''',
