@@ -278,8 +278,8 @@ class Flink(Bench):
         os.environ['HOLDFAST_FLINK_WARM_UP'] = '0'
         numbers = [n for n in range(23) if n not in (12, 13) and (n != 21 or MODULE_OF_PATTERNS.exists())]
         for threads, queries in ((1, numbers), (2, [4, 5, 8, 9])):
-            done = self.bench('--compare', 'flink-sql-heap', '--threads', threads, '--events', 30_000, '--region', self.dir / 'state', '--state',
-                              'floor,dram', '--query', ','.join(f'nexmark-q{n}' for n in queries), '--json', '-')
+            done = self.bench('--compare', 'flink-sql-heap', '--threads', threads, '--events', 30_000, '--region', self.dir / 'state',
+                              '--query', ','.join(f'nexmark-q{n}' for n in queries), '--json', '-')
             rows = [row for row in json.loads(done.stdout)['rows'] if row['subject'] == 'flink-sql-heap']
             self.assertEqual(len([row for row in rows if row['valid'] is True]), len(queries), rows)
 
