@@ -301,7 +301,6 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
     return kExitBadRequest;
   }
   const auto total_bytes = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
-
   auto store = open_for_writing(target.spec, access_to_put(target), true);
   if (!store) return report_error(target, store.error());
   const bool created = store->recovery().created;
@@ -317,7 +316,8 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   if (done && !importer.failure) done = importer.failure;
   if (const Status synced = store->sync(); done && !synced) done = synced;
   const double seconds = seconds_since(start);
-  const std::uint64_t count = keys->count().value_or(0);
+  const auto count = keys->count();
+  if (done && !count) done = count.error();
   const Survival survival = survival_of(store->region_report());
   if (const Status closed = store->close(); done && !closed) done = closed;
 
@@ -330,7 +330,7 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
                                                read.error().detail)};
     return report_error({{}, {}, target.json}, error);  // It is not about the store.
   }
-  print_import(target, from_stdin ? "" : name + ", ", importer, count, seconds, survival, created);
+  print_import(target, from_stdin ? "" : name + ", ", importer, *count, seconds, survival, created);
   if (!format && importer.records == 0 && importer.skipped != 0) {
     note("what it is was told by how it begins; if that is wrong, add --format csv, tsv, …\n");
   }

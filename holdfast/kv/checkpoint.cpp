@@ -13,43 +13,32 @@
 namespace holdfast::kv {
 namespace {
 
-// A snapshot of all keyspaces, at one sequence. No space is created or dropped while it lives; that
-// of pieces may come with the first one.
+// A snapshot of all keyspaces, at one sequence. None is created or dropped while it lives, but for
+// that of pieces, with the first one. It need not know: a piece never changes, and dies by
+// reclamation, which is held off.
 class OfAllSpaces {
  public:
   explicit OfAllSpaces(Rooms& rooms) : rooms_(rooms) {
-    for (;;) {
-      spaces_ = present();
-      open();
-      // One that came before the sequence was drawn has not been told of it.
-      if (HF_MUTANT("K146", present() == spaces_, true)) break;
-      close();
-    }
+    rooms.spaces.for_each([this](SpaceRooms& space) { spaces_.push_back(&space); });
+    for_each([](auto& of) { of.versions.announce(); });
+    version_ = rooms.sequences.lapse();
+    for_each([this](auto& of) { of.versions.enter(version_); });
     rooms.epochs.synchronize();  // Writers that drew an older sequence are done.
   }
-  ~OfAllSpaces() { close(); }
+  ~OfAllSpaces() {
+    for_each([this](auto& of) {
+      of.versions.close(version_, of.sessions.of_this_thread(), rooms_.table);
+    });
+  }
   OfAllSpaces(const OfAllSpaces&) = delete;
   std::uint64_t version() const { return version_; }
 
  private:
-  std::vector<SpaceRooms*> present() const {
-    std::vector<SpaceRooms*> all;
-    rooms_.spaces.for_each([&](SpaceRooms& space) { all.push_back(&space); });
-    return all;
-  }
-  void open() {
-    rooms_.versions.announce();
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    visit(rooms_);
     for (SpaceRooms* const space : spaces_)
-      space->versions.announce();
-    version_ = rooms_.sequences.lapse();
-    rooms_.versions.enter(version_);
-    for (SpaceRooms* const space : spaces_)
-      space->versions.enter(version_);
-  }
-  void close() {
-    rooms_.versions.close(version_, rooms_.sessions.of_this_thread(), rooms_.table);
-    for (SpaceRooms* const space : spaces_)
-      space->versions.close(version_, space->sessions.of_this_thread(), rooms_.table);
+      visit(*space);
   }
 
   Rooms& rooms_;

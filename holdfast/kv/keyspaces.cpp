@@ -104,7 +104,10 @@ Result<Space> Keyspaces::create(std::string_view name) {
                  "a verb that is under way has called this; create the keyspace later"};
   const Lock lock(mutex_);
   if (find(name)) return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
-  const std::size_t spaces = names().size();
+  const std::size_t spaces = [&] {
+    const Lock names_lock(names_mutex_);
+    return named_.size();
+  }();
   if (spaces >= kMostSpaces || next_id_ > kLastSpace) {
     return Error{Errc::kNoSpace, spaces >= kMostSpaces
                                      ? "the store has " + std::to_string(kMostSpaces) +

@@ -85,7 +85,7 @@ class Keyspaces {
   // of another store), those of a batch.
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // A record of the system space that says what expires (expiry_rules.hpp), durable when it
-  // returns.
+  // returns. `held`: what hold() gave.
   Status put_expiry(const std::string& key, const std::string& value,
                     const std::unique_lock<Mutex>& held);
   // No space is created or dropped while the lock is held, and nothing else of these is put.
@@ -119,7 +119,7 @@ class Keyspaces {
   Writes& writes_;  // The store's.
   // Of create, drop, expiry and checkpoints, which wait for verbs of spaces. So nobody who may be
   // in such a verb asks for it.
-  mutable Mutex mutex_;
+  Mutex mutex_;
   mutable KernelMutex names_mutex_;  // Inside the other; nothing is waited for.
   std::map<std::string, std::unique_ptr<Named>, std::less<>> named_ HF_GUARDED_BY(names_mutex_);
   std::vector<std::unique_ptr<Named>> dropped_ HF_GUARDED_BY(names_mutex_);  // Known to handles.

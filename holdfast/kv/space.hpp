@@ -74,7 +74,8 @@ class Space {
   // Its records as they are now; Store<>::snapshots() takes those of several spaces at one moment.
   // While there is one, the space is not dropped (kBusy).
   Snapshot snapshot() const;
-  // Every record as it is at one moment, in no order, until `visit` returns false.
+  // Every record as it is at one moment, in no order, until `visit` returns false. Errors: kCorrupt
+  // (as Snapshot::for_each()), kBusy (called by a verb that is under way).
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
 

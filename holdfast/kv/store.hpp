@@ -186,10 +186,11 @@ class Snapshot {
 
   Result<Version> get(std::string_view key, std::string& value) const;
   // Calls `visit(key, value, version)` once per record, in no order, until it returns false.
-  // The views are valid during the call. Errors: kCorrupt.
+  // The views are valid during the call. Errors: kCorrupt (some are damaged; all others were
+  // visited).
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
-  std::uint64_t count() const;  // O(records).
+  std::uint64_t count() const;  // Those that are not damaged. O(records).
   // Over its records, in order. Errors: kInvalidOption (the store keeps no order).
   Result<Cursor> cursor() const;
 
@@ -287,10 +288,11 @@ class StoreBase {
   RegionReport region_report() const;
   // Takes the memory of an index of so many records in all, so that no put until then grows it; of
   // use before a load of known size (initial_bytes does it for the medium). Other sessions
-  // go on. Errors: kNoSpace (not as much memory is available), kReadOnly.
+  // go on. Errors: kNoSpace (not as much memory is available), kReadOnly, kBusy (called by a verb
+  // that is under way).
   Status reserve(std::uint64_t records);
   // Reclaims now, in the caller, until what is in use is near live data; also where background is
-  // off.
+  // off. Errors: kBusy (called by a verb that is under way), kCorrupt, kIo.
   Status reclaim();
   // Reads and checks everything on the medium. Finds damage; changes nothing.
   VerifyReport verify() const;
@@ -411,11 +413,12 @@ class Store<> : public StoreBase {
 
   // ---- Keyspaces: sets of keys of their own (space.hpp) ----
   // Durable and atomic. Errors: kAlreadyExists, kInvalidOption (a name of 1 to 255 bytes is
-  // allowed), kNoSpace, those of put.
+  // allowed), kBusy (called by a verb that is under way, or in a walk of a keyspace), kNoSpace,
+  // those of put.
   Result<Space> create_space(std::string_view name);
   Result<Space> space(std::string_view name) const;  // Errors: kNotFound.
   // Its records are gone, durably, when it returns, and its medium is free, without a look at any
-  // of them. Errors: kNotFound, kBusy, those of put.
+  // of them. Errors: kNotFound, kBusy (a snapshot of it is open; as create_space()), those of put.
   Status drop_space(std::string_view name);
   std::vector<std::string> spaces() const;  // Their names, in order.
   // One of the store's own keys, and one of each of `spaces`, in this order, of one moment: of a

@@ -31,6 +31,23 @@ double as_real(const Value& value, const Type& from) {
   return real_of(value.number, from.scale);
 }
 
+// More than what a file may hold: of a BOOLEAN other words, of an integer digits behind the point,
+// which are cut off.
+std::optional<Value> cast_text(std::string_view text, const Type& to) {
+  if (auto value = value_of(text, to)) return value;
+  text = without_blanks(text);
+  if (to.kind == Kind::kBoolean) {
+    const std::string word = in_small(text);
+    if (word == "t" || word == "y" || word == "yes" || word == "1") return Value::of(1);
+    if (word == "f" || word == "n" || word == "no" || word == "0") return Value::of(0);
+  }
+  const auto point = text.find('.');
+  if (!to.is_integer() || point == std::string_view::npos || point == 0 ||
+      text.find_first_not_of("0123456789", point + 1) != std::string_view::npos)
+    return std::nullopt;
+  return value_of(text.substr(0, point), to);
+}
+
 std::optional<Value> to_decimal(const Value& value, const Type& from, const Type& to) {
   if (from.is_real()) {
     if (!std::isfinite(value.real)) return std::nullopt;
@@ -99,28 +116,6 @@ bool can_cast(const Type& from, const Type& to) {
   return (from.kind == Kind::kBoolean && to.is_integer()) ||
          (from.is_integer() && to.kind == Kind::kBoolean);
 }
-
-namespace {
-
-// More than what a file may hold: of a BOOLEAN other words, of an integer digits behind the point,
-// which are cut off.
-std::optional<Value> cast_text(std::string_view text, const Type& to) {
-  if (auto value = value_of(text, to)) return value;
-  if (to.kind == Kind::kBoolean) {
-    std::string word;
-    for (const char c : text)
-      word += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    if (word == "t" || word == "y" || word == "yes" || word == "1") return Value::of(1);
-    if (word == "f" || word == "n" || word == "no" || word == "0") return Value::of(0);
-  }
-  const auto point = text.find('.');
-  if (!to.is_integer() || point == std::string_view::npos || point == 0 ||
-      text.find_first_not_of("0123456789", point + 1) != std::string_view::npos)
-    return std::nullopt;
-  return value_of(text.substr(0, point), to);
-}
-
-}  // namespace
 
 std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to) {
   if (from == to) return value;

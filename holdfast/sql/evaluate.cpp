@@ -278,11 +278,10 @@ Status strings(const Expression& e, const Row& row, const Value& first, Value& o
     out = Value::of_text(first.text + second.text);
   } else if (e.operation == Operation::kSubstring) {
     const Int128 all = std::numeric_limits<std::int64_t>::max();
-    const bool negative = has_third && third.number < 0;
-    out =
-        negative
-            ? Value()
-            : Value::of_text(substring(first.text, second.number, has_third ? third.number : all));
+    if (has_third && third.number < 0)
+      out = Value();
+    else
+      out = Value::of_text(substring(first.text, second.number, has_third ? third.number : all));
   } else {
     const char escape = third.null ? '\0' : third.text.front();
     HF_ASSIGN_OR_RETURN(const bool found, like(first.text, second.text, escape, e.at));

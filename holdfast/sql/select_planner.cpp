@@ -73,7 +73,6 @@ class SelectPlanner {
   // Conditions that do not read the window go below it, but for sessions, which depend on all rows.
   Status where() {
     const bool sessions = relation_.windowing && relation_.windowing->function == "SESSION";
-
     std::vector<ExpressionPointer> below, above;
     std::vector<const syntax::Expression*> conditions, queries, scalars;
     if (select_.where != nullptr) split(*select_.where, conditions);

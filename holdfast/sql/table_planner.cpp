@@ -38,12 +38,11 @@ bool has_aggregate(const syntax::Expression* e) {
                      [](const auto& argument) { return has_aggregate(argument.get()); });
 }
 
-// Its rows are one row, also where there was none.
+// It has one row, also where there was none.
 bool is_of_all_rows(const syntax::Select& select) {
-  return select.group_by.empty() &&
-         (select.having ||
-          std::any_of(select.items.begin(), select.items.end(),
-                      [](const auto& item) { return has_aggregate(item.expression.get()); }));
+  return select.group_by.empty() && !select.having &&
+         std::any_of(select.items.begin(), select.items.end(),
+                     [](const auto& item) { return has_aggregate(item.expression.get()); });
 }
 
 // A sub-query whose rows can be joined as they are: no groups, no order.

@@ -9,19 +9,6 @@
 #include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
-namespace {
-
-std::string real_text(double value, bool single) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
-  char text[64];
-  const auto end = single ? std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr
-                          : std::to_chars(text, text + sizeof text, value).ptr;
-  std::string shortest(text, end);
-  if (shortest.find_first_of(".e") == std::string::npos) shortest += ".0";
-  return shortest;
-}
-
 std::string_view without_blanks(std::string_view text) {
   while (text.starts_with(' '))
     text.remove_prefix(1);
@@ -36,6 +23,19 @@ std::string in_small(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return small;
+}
+
+namespace {
+
+std::string real_text(double value, bool single) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+  char text[64];
+  const auto end = single ? std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr
+                          : std::to_chars(text, text + sizeof text, value).ptr;
+  std::string shortest(text, end);
+  if (shortest.find_first_of(".e") == std::string::npos) shortest += ".0";
+  return shortest;
 }
 
 std::optional<Value> integer_of(std::string_view text, Kind kind) {

@@ -67,6 +67,8 @@ bool take_bytes(std::string_view& bytes, const Type& type, Value& value);
 
 // The first `count` characters (code points), and how many there are.
 std::string_view first_characters(std::string_view text, std::size_t count);
+std::string_view without_blanks(std::string_view text);  // At both ends.
+std::string in_small(std::string_view text);             // The letters of ASCII.
 std::size_t characters_of(std::string_view text);
 
 // An integer in its type's range, by the rule of two's complement: 128 becomes -128 of TINYINT.

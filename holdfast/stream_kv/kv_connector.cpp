@@ -66,10 +66,11 @@ class KvSink final : public Sink {
       const std::string key(bytes.text());
       const auto value = bytes.text();
       if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint's changes for the store"};
+      auto& change = waiting_[key];
       if (puts)
-        waiting_[key].put = value;
+        change.put = value;
       else
-        waiting_[key].gone.emplace_back(value);
+        change.erases = true;
     }
     return write_all();
   }
@@ -98,7 +99,14 @@ class KvSink final : public Sink {
     HF_RETURN_IF_ERROR(value_->append(row, value));
     const auto [at, is_new] = waiting_.try_emplace(std::move(key));
     if (!is_new) waiting_bytes_ -= bytes_of(*at);
-    at->second.note(adds(kind), std::move(value));
+    auto& change = at->second;
+    if (adds(kind)) {
+      change.put = std::move(value);
+    } else if (change.put == value) {
+      change.put.reset();
+    } else if (!change.erases) {
+      HF_ASSIGN_OR_RETURN(change.erases, stands(at->first, value));
+    }
     waiting_bytes_ += bytes_of(*at);
     return {};
   }
@@ -108,58 +116,44 @@ class KvSink final : public Sink {
   Status commit(std::uint64_t) override { return write_all(); }
   std::string state() const override {
     ByteWriter bytes;
-    const auto say = [&](bool puts, const std::string& key, const std::string& value) {
-      bytes.number(puts ? 1 : 0);
-      bytes.text(key);
-      bytes.text(value);
-    };
     for (const auto& [key, change] : waiting_) {
-      if (change.put) say(true, key, *change.put);
-      for (std::size_t i = 0; !change.put && i < change.gone.size(); ++i)
-        say(false, key, change.gone[i]);
+      if (!change.put && !change.erases) continue;
+      bytes.number(change.put ? 1 : 0);
+      bytes.text(key);
+      bytes.text(change.put.value_or(""));
     }
     return bytes.take();
   }
   bool transactional() const override { return true; }
 
  private:
-  // What is to stand under a key. Where the key of the table is not that of the query, a row may
-  // come before the one that had its key is taken back: only what is there is taken away.
+  // Where the key of the table is not that of the query, a row may come before the one that had its
+  // key is taken back. So a row that goes takes only itself away.
   struct Change {
     std::optional<std::string> put;
-    std::vector<std::string> gone;  // Values; one without bytes, of an older checkpoint: any.
-
-    void note(bool adds, std::string value) {
-      if (adds) return static_cast<void>(put = std::move(value));
-      if (put == value) put.reset();
-      if (std::find(gone.begin(), gone.end(), value) == gone.end())
-        gone.push_back(std::move(value));
-    }
-    bool takes(const std::string& value) const {
-      return std::any_of(gone.begin(), gone.end(),
-                         [&](const std::string& one) { return one.empty() || one == value; });
-    }
+    bool erases = false;  // What the store has: it goes, if nothing is put.
   };
   using Changes = std::map<std::string, Change>;
   static std::size_t bytes_of(const Changes::value_type& change) {
-    std::size_t bytes = change.first.size() + change.second.put.value_or("").size();
-    for (const auto& value : change.second.gone)
-      bytes += value.size();
-    return bytes;
+    return change.first.size() + (change.second.put ? change.second.put->size() : 0);
+  }
+  // Whether the store has this value of the key.
+  Result<bool> stands(const std::string& key, const std::string& value) const {
+    std::string present;
+    const auto found = store_->get(key, present);
+    if (!found && found.code() != Errc::kNotFound) return found.error();
+    return found && present == value;
   }
 
   Status write_all() {
     if (waiting_.empty()) return {};
     kv::WriteBatch batch;
-    std::string present;
     for (const auto& [key, change] : waiting_) {
       if (change.put) {
         batch.put(key, *change.put);
-        continue;
+      } else if (change.erases) {
+        batch.erase(key);
       }
-      const auto found = store_->get(key, present);
-      if (!found && found.code() != Errc::kNotFound) return found.error();
-      if (found && change.takes(present)) batch.erase(key);
     }
     HF_RETURN_IF_ERROR(store_->write(batch));
     HF_RETURN_IF_ERROR(store_->sync());

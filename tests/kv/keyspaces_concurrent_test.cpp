@@ -238,6 +238,7 @@ TEST_P(KeyspacesConcurrent, AChangeOpensASpaceBesideCheckpoints) {
         EXPECT_TRUE(store.space("read").value().get("key", value));
       };
       EXPECT_TRUE(store.update("key", change));
+      // Paced: what the mark holds may not fill the small region.
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   });

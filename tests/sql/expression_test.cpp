@@ -180,6 +180,7 @@ TEST(Expression, StringsAndTimes) {
          {"SUBSTRING(s, -99, 4)", "STRING "},
          {"TO_TIMESTAMP('no time')", "TIMESTAMP(3) NULL"},
          {"TRY_CAST('Yes' AS BOOLEAN)", "BOOLEAN true"},
+         {"TRY_CAST(' Yes ' AS BOOLEAN)", "BOOLEAN true"},
          {"CAST('0' AS BOOLEAN)", "BOOLEAN false"},
          {"TRY_CAST('maybe' AS BOOLEAN)", "BOOLEAN NULL"},
          {"CAST('12.7' AS INT)", "INT 12"},

@@ -353,7 +353,8 @@ KILLED = [
     'SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS r '
     f"FROM {WINDOW.format('TUMBLE', 'a', '')}) WHERE r <= 3",
     "SELECT a.ts, a.v, b.ts, b.v FROM a FULL JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
-    "SELECT ts, SUM(v) OVER w, ts, CAST(SUM(CAST(d AS DOUBLE)) OVER (PARTITION BY k ORDER BY ts) AS BIGINT) FROM a "
+    "SELECT ts, SUM(v) OVER w + COUNT(*) OVER (PARTITION BY k, v ORDER BY ts RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW), "
+    'ts, CAST(SUM(CAST(d AS DOUBLE)) OVER (PARTITION BY k ORDER BY ts) AS BIGINT) FROM a '
     'WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW)',
     "SELECT window_start, CAST(STDDEV_POP(v) * 1e6 AS BIGINT), window_end, FIRST_VALUE(v) + CHAR_LENGTH(LISTAGG(k, '; ')) "
     f"FROM {WINDOW.format('HOP', 'a', SIZES['HOP'])} GROUP BY window_start, window_end, k",

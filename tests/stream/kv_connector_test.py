@@ -95,6 +95,11 @@ def check_keys_that_are_not_the_query_s(directory):
             kv_table(often, 'player STRING, place BIGINT, points BIGINT, PRIMARY KEY (player) NOT ENFORCED', 'o') + 'INSERT INTO o ' + ranked)
     run('--checkpoint', '1ms', '--checkpoint-dir', directory / 'often_state', '-e', text)
     assert {key: json.loads(value)['points'] for key, value in contents(often).items()} == last, (contents(often), last)
+    # A key that changes often between two checkpoints costs no more than others.
+    rows.write_text('A,1\n' * 300_000)
+    hot = directory / 'hot'
+    run('-e', csv_table(rows) + kv_table(hot) + TOTALS)
+    assert json.loads(contents(hot)['A'])['n'] == 300_000
     rows.write_text('A\nA\nB\n')
     run('-e', csv_table(rows, 'k STRING') + kv_table(counts, 'n BIGINT, k STRING, PRIMARY KEY (n) NOT ENFORCED', 'o') +
         'INSERT INTO o SELECT COUNT(*) AS n, k FROM t GROUP BY k')

@@ -35,12 +35,21 @@ int compare_in_order(const Maybe<T>& a, const Maybe<T>& b) {
   return kDescending ? -order : order;
 }
 
+// By which equal rows stand in the order in which they came, or in the reverse of it.
+template <bool kLatest>
+std::int64_t rank_number(std::int64_t sequence) {
+  return kLatest ? -sequence : sequence;
+}
+// Of a row that comes behind one with this number.
+inline std::int64_t next_sequence(std::int64_t number) {
+  return (number < 0 ? -number : number) + 1;
+}
+
 template <class Row>
 struct RankedRow {
   Kept<Row> kept;
-  // By which equal ones keep the order in which they came, or the reverse of it (kLatest).
-  std::int64_t number = 0;
-  mutable Mark mark;  // Of no meaning to the order.
+  std::int64_t number = 0;  // As rank_number() gives it.
+  mutable Mark mark;        // Of no meaning to the order.
   const Row& row() const { return kept.row(); }
 };
 
@@ -100,7 +109,7 @@ class RunningRank {
         rest.size != 0)
       return false;
     // Also of one that is gone: of a key a checkpoint has one entry.
-    next_number_ = std::max(next_number_, (number < 0 ? -number : number) + 1);
+    next_number_ = std::max(next_number_, next_sequence(number));
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
     Text state = entry.state;
     Mark mark{entry.version, entry.changed};
@@ -194,7 +203,7 @@ class RunningRank {
 
   template <class Graph>
   void come(Graph& graph, const Key& key, const Row& row) {
-    const auto number = Definition::kLatest ? -next_number_++ : next_number_++;
+    const auto number = rank_number<Definition::kLatest>(next_number_++);
     auto& entry = partitions_.at(key);
     auto& rows = entry.value;
     if constexpr (!Definition::kRetracts) {
@@ -282,7 +291,7 @@ class WindowRank {
     append_key_part(key, partition);
     auto& ranked = windows_[end.value][std::move(partition)].emplace_back();
     ranked.kept = Kept<Row>(row);
-    ranked.number = Definition::kLatest ? -next_number_++ : next_number_++;
+    ranked.number = rank_number<Definition::kLatest>(next_number_++);
     stored_.change(ranked.mark);
   }
   template <class Graph>
@@ -312,7 +321,7 @@ class WindowRank {
     ranked.kept = Kept<Row>(row);
     take_ordered(number, ranked.number);
     ranked.mark = mark;
-    next_number_ = std::max(next_number_, (ranked.number < 0 ? -ranked.number : ranked.number) + 1);
+    next_number_ = std::max(next_number_, next_sequence(ranked.number));
     return true;
   }
   bool put_state() {

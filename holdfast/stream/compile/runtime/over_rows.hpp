@@ -326,7 +326,7 @@ class OverRows {
       stored_[kWaiting].erase(item->mark, key_of_waiting(entry.key, *item));
       peers_.push_back(item);
     }
-    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    const auto key = key_of(entry.key);
     if (!entry.value.passed) stored_[kPassed].come(entry.value.passed_mark, key);
     entry.value.passed = time;
     change(kPassed, entry, entry.value.passed_mark);
@@ -340,7 +340,7 @@ class OverRows {
   template <class Graph>
   void give_all_before(Graph& graph, Entry& entry) {
     auto& sums = entry.value.sums;
-    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    const auto key = key_of(entry.key);
     if (!std::exchange(entry.value.has_sums, true)) stored_[kSums].come(entry.value.sums_mark, key);
     change(kSums, entry, entry.value.sums_mark);
     if constexpr (!Definition::kRows) {
@@ -444,7 +444,7 @@ class OverRows {
     auto& partition = entry.value;
     while (!partition.frame.empty())
       leave_frame(entry);
-    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    const auto key = key_of(entry.key);
     if (partition.has_sums) stored_[kSums].erase(partition.sums_mark, key);
     if (partition.passed) stored_[kPassed].erase(partition.passed_mark, key);
     if (partition.waiting.empty()) return partitions_.erase(entry);
@@ -456,6 +456,9 @@ class OverRows {
 
   // ---- State ----
 
+  static auto key_of(const Key& key) {
+    return [&](std::string& bytes) { append_key_part(key, bytes); };
+  }
   static auto key_of_waiting(const Key& key, const Item& item) {
     return [&](std::string& bytes) {
       append_ordered(item.time, bytes);
@@ -494,7 +497,7 @@ class OverRows {
       if (!put_item(kWaiting, *item, key_of_waiting(entry.key, *item))) return false;
     for (auto* const item : partition.frame)
       if (!put_item(kFrames, *item, key_in_frame(entry.key, *item))) return false;
-    const auto key = [&](std::string& bytes) { append_key_part(entry.key, bytes); };
+    const auto key = key_of(entry.key);
     if constexpr (kUnbounded) {
       const auto sums = [&](std::string& bytes) { partition.sums.append(bytes); };
       if (partition.has_sums && needs(kSums, partition.sums_mark) &&

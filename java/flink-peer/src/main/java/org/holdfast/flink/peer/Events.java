@@ -1,7 +1,6 @@
 package org.holdfast.flink.peer;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
@@ -70,8 +69,6 @@ final class Events {
         bytes.order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(numbers, from, count);
       }
       return numbers;
-    } catch (IOException failure) {
-      throw new UncheckedIOException("reading " + path, failure);
     }
   }
 
