@@ -59,31 +59,6 @@ std::optional<std::int64_t> take_time(std::string_view& text) {
 
 }  // namespace
 
-// Days of a year that begins in March, in eras of 400 years.
-std::int64_t days_of(CivilDate date) {
-  const std::int64_t year = date.year - (date.month <= 2 ? 1 : 0);
-  const std::int64_t era = floor_divide(year, 400);
-  const std::int64_t year_of_era = year - era * 400;
-  const std::int64_t month = (date.month + 9) % 12;
-  const std::int64_t day_of_year = (153 * month + 2) / 5 + date.day - 1;
-  return era * 146'097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-         719'468;
-}
-
-CivilDate date_of(std::int64_t days) {
-  days += 719'468;
-  const std::int64_t era = floor_divide(days, 146'097);
-  const std::int64_t day_of_era = days - era * 146'097;
-  const std::int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const std::int64_t day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const std::int64_t month = (5 * day_of_year + 2) / 153;
-  const unsigned civil_month = static_cast<unsigned>(month < 10 ? month + 3 : month - 9);
-  return {year_of_era + era * 400 + (civil_month <= 2 ? 1 : 0), civil_month,
-          static_cast<unsigned>(day_of_year - (153 * month + 2) / 5 + 1)};
-}
-
 std::string date_text(std::int64_t days) {
   const CivilDate date = date_of(days);
   char text[64];

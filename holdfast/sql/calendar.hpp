@@ -1,4 +1,4 @@
-// calendar.hpp: dates and timestamps as numbers and as texts, years 1 to 9999, UTC.
+// calendar.hpp: dates and timestamps as texts, years 1 to 9999, UTC. As numbers: civil.hpp.
 #pragma once
 
 #include <cstdint>
@@ -6,29 +6,15 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::sql {
+#include <holdfast/sql/civil.hpp>
 
-inline constexpr std::int64_t kDayMs = 86'400'000;
-inline constexpr std::int64_t kMinTimestampMs = -62'135'596'800'000;  // 0001-01-01 00:00:00.000
-inline constexpr std::int64_t kMaxTimestampMs = 253'402'300'799'999;  // 9999-12-31 23:59:59.999
+namespace holdfast::sql {
 
 // Whether state may hold such a time, or another number: beyond any calendar by far, and so far
 // from the ends of 64 bits that a sum of two does not overflow.
 constexpr bool is_summable(std::int64_t number) {
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
   return -kMost <= number && number <= kMost;
-}
-
-struct CivilDate {
-  std::int64_t year = 1970;
-  unsigned month = 1, day = 1;
-};
-std::int64_t days_of(CivilDate date);  // Since 1970-01-01.
-CivilDate date_of(std::int64_t days);
-
-// Toward minus infinity; `divisor` is positive.
-constexpr std::int64_t floor_divide(std::int64_t value, std::int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
 }
 
 std::string timestamp_text(std::int64_t ms);  // 2026-11-23 05:30:00.000

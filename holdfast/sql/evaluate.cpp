@@ -136,69 +136,10 @@ Status choice(const Expression& e, const Row& row, Value& out) {
   return evaluate(*e.arguments.back(), row, out);
 }
 
-// The pattern as steps: % any characters, _ one, else this byte. O(text x pattern), no recursion.
-Result<bool> like(std::string_view text, std::string_view pattern, char escape, Position at) {
-  std::string steps, kinds;  // kinds: '%', '_' or '=' for a byte.
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    char c = pattern[i];
-    const bool escaped = escape != '\0' && c == escape;
-    if (escaped) {
-      if (i + 1 == pattern.size())
-        return error_at(at, "the pattern ends with its escape character");
-      c = pattern[++i];
-      if (c != '%' && c != '_' && c != escape)
-        return error_at(at, "the pattern's escape character stands before neither % nor _");
-    }
-    steps += c;
-    kinds += !escaped && (c == '%' || c == '_') ? c : '=';
-  }
-  const auto width_at = [&](std::size_t i) {
-    std::size_t width = 1;
-    while (i + width < text.size() && (static_cast<unsigned char>(text[i + width]) & 0xC0) == 0x80)
-      ++width;
-    return width;
-  };
-  std::size_t at_text = 0, at_step = 0, star = std::string::npos, star_text = 0;
-  while (at_text < text.size()) {
-    const char kind = at_step < kinds.size() ? kinds[at_step] : '\0';
-    if (kind == '%') {
-      star = at_step++;
-      star_text = at_text;
-    } else if (kind == '_') {
-      at_text += width_at(at_text);
-      ++at_step;
-    } else if (kind == '=' && steps[at_step] == text[at_text]) {
-      ++at_text, ++at_step;
-    } else if (star != std::string::npos) {
-      star_text += width_at(star_text);
-      at_text = star_text;
-      at_step = star + 1;
-    } else {
-      return false;
-    }
-  }
-  while (at_step < kinds.size() && kinds[at_step] == '%')
-    ++at_step;
-  return at_step == kinds.size();
-}
-
-// As Flink: 0 is the first character, too; what begins before it from the end is empty.
-std::string substring(std::string_view text, Int128 from, Int128 count) {
-  const Int128 length = static_cast<Int128>(characters_of(text));
-  if (from < 0)
-    from += length + 1;
-  else if (from == 0)
-    from = 1;
-  if (count <= 0 || from <= 0 || from > length) return {};
-  const auto before = first_characters(text, static_cast<std::size_t>(from - 1));
-  const Int128 rest = length - from + 1;
-  return std::string(first_characters(text.substr(before.size()),
-                                      static_cast<std::size_t>(count < rest ? count : rest)));
-}
-
-std::int64_t extract(std::string_view unit, const Value& value, const Type& type) {
-  const auto number = static_cast<std::int64_t>(value.number);
-  return extracted(unit, type.kind == Kind::kDate ? number * kDayMs : number);
+// A time's, since 1970.
+std::int64_t ms_of(const Value& time, const Type& type) {
+  const auto number = static_cast<std::int64_t>(time.number);
+  return type.kind == Kind::kDate ? number * kDayMs : number;
 }
 
 Status whole(const Expression& e, const Value& value, Value& out) {
@@ -243,9 +184,7 @@ Status parts(const Expression& e, const Row& row, const Value& first, Value& out
   HF_RETURN_IF_ERROR(evaluate(*e.arguments[1], row, second));
   if (second.null) return out = Value(), Status();
   if (e.operation == Operation::kDateFormat) {
-    const auto number = static_cast<std::int64_t>(first.number);
-    const bool days = e.arguments[0]->type.kind == Kind::kDate;
-    out = Value::of_text(formatted_time(days ? number * kDayMs : number, second.text));
+    out = Value::of_text(formatted_time(ms_of(first, e.arguments[0]->type), second.text));
     return {};
   }
   HF_RETURN_IF_ERROR(evaluate(*e.arguments[2], row, third));
@@ -259,13 +198,8 @@ Status strings(const Expression& e, const Row& row, const Value& first, Value& o
   if (e.operation >= Operation::kUpper) return parts(e, row, first, out);
   if (e.operation == Operation::kCharLength)
     return out = Value::of(static_cast<Int128>(characters_of(first.text))), Status();
-  if (e.operation == Operation::kTrim) {
-    const auto begin = first.text.find_first_not_of(' ');
-    const auto end = first.text.find_last_not_of(' ');
-    out =
-        Value::of_text(begin == std::string::npos ? "" : first.text.substr(begin, end - begin + 1));
-    return {};
-  }
+  if (e.operation == Operation::kTrim)
+    return out = Value::of_text(std::string(without_blanks(first.text))), Status();
   Value second, third;
   HF_RETURN_IF_ERROR(evaluate(*e.arguments[1], row, second));
   const bool has_third = e.arguments.size() > 2;
@@ -277,15 +211,16 @@ Status strings(const Expression& e, const Row& row, const Value& first, Value& o
       return error_at(e.at, "||: a text is longer than 16 MiB");
     out = Value::of_text(first.text + second.text);
   } else if (e.operation == Operation::kSubstring) {
-    const Int128 all = std::numeric_limits<std::int64_t>::max();
-    if (has_third && third.number < 0)
+    const auto number = [](const Value& value) { return static_cast<std::int64_t>(value.number); };
+    const auto count = has_third ? number(third) : std::numeric_limits<std::int64_t>::max();
+    if (count < 0)
       out = Value();
     else
-      out = Value::of_text(substring(first.text, second.number, has_third ? third.number : all));
+      out = Value::of_text(std::string(substring(first.text, number(second), count)));
   } else {
-    const char escape = third.null ? '\0' : third.text.front();
-    HF_ASSIGN_OR_RETURN(const bool found, like(first.text, second.text, escape, e.at));
-    out = Value::of(found ? 1 : 0);
+    const auto pattern = like_pattern(second.text, third.null ? '\0' : third.text.front());
+    if (pattern.wrong != nullptr) return error_at(e.at, pattern.wrong);
+    out = Value::of(is_like(first.text, pattern.steps, pattern.kinds) ? 1 : 0);
   }
   return {};
 }
@@ -329,7 +264,7 @@ Status of_one(const Expression& e, const Row& row, const Value& first, Value& ou
     case Operation::kCast:
     case Operation::kTryCast: return cast(e, first, out);
     case Operation::kExtract:
-      out = Value::of(extract(e.literal.text, first, e.arguments[0]->type));
+      out = Value::of(extracted(*time_field(e.literal.text), ms_of(first, e.arguments[0]->type)));
       return {};
     case Operation::kTimestampOfMs: return shifted(e, first.number, out);
     default: return strings(e, row, first, out);

@@ -91,7 +91,7 @@ Result<Type> rounded_type(Arguments& arguments, Position at) {
 Status check_extract(Expression& call, Position at) {
   call.literal = call.arguments.front()->literal;
   call.arguments.erase(call.arguments.begin());
-  if (!is_extracted(call.literal.text))
+  if (!time_field(call.literal.text))
     return unsupported_at(at, "EXTRACT of '" + escape(call.literal.text) + "'",
                           "YEAR, QUARTER, MONTH, WEEK, DAY, DOY, DOW, HOUR, MINUTE, SECOND, "
                           "MILLISECOND and EPOCH are");
@@ -114,7 +114,7 @@ Result<ExpressionPointer> modulo(Position at, Arguments arguments, ExpressionPoi
 
 Status check_pattern(const Expression& pattern) {
   if (pattern.operation == Operation::kLiteral && pattern.type.kind == Kind::kString &&
-      !pattern.literal.null && is_date_pattern(pattern.literal.text))
+      !pattern.literal.null && date_parts(pattern.literal.text))
     return {};
   return unsupported_at(pattern.at, "this pattern of DATE_FORMAT",
                         "a literal of yyyy, MM, dd, HH, mm, ss, SSS and signs is");

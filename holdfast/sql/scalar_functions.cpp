@@ -311,8 +311,12 @@ const char* to_unit(Arguments a, const Type&, Value& out) {
   const auto ms = whole(a[0]);
   const std::string_view unit = a[1].text;
   std::int64_t floor = 0, next = 0;
-  if (unit == "WEEK") return "FLOOR and CEIL know no WEEK";
-  if (const auto length = ms_of(unit); length != 0) {
+  const auto length = ms_of(unit);
+  if (unit == "WEEK") {  // They begin on Sunday, as in Flink.
+    constexpr std::int64_t kFirstSunday = 3 * kDayMs;
+    floor = floor_divide(ms - kFirstSunday, length) * length + kFirstSunday;
+    next = floor + length;
+  } else if (length != 0) {
     floor = floor_divide(ms, length) * length;
     next = floor + length;
   } else {
@@ -339,8 +343,7 @@ const char* from_unixtime(Arguments a, const Type&, Value& out) {
   std::string_view pattern = "yyyy-MM-dd HH:mm:ss";
   if (a.size() > 1) pattern = a[1].text;
   if (!in_calendar(a[0].number * 1000)) return kBeyond;
-  if (!is_date_pattern(pattern))
-    return "a pattern is made of yyyy, MM, dd, HH, mm, ss, SSS and signs";
+  if (!date_parts(pattern)) return "a pattern is made of yyyy, MM, dd, HH, mm, ss, SSS and signs";
   out = Value::of_text(formatted_time(whole(a[0]) * 1000, pattern));
   return nullptr;
 }
@@ -395,16 +398,22 @@ constexpr auto kFunctions = std::to_array<ScalarFunction>({
     {"UNIX_TIMESTAMP", "s", 1, kBigIntType, unix_timestamp},
 });
 
-// Weeks of ISO 8601: the first has the year's first Thursday.
-std::int64_t week_of(std::int64_t days) {
-  const auto weekday = (days + 3) - floor_divide(days + 3, 7) * 7;  // Monday is 0.
-  const auto thursday = days - weekday + 3;
-  return (thursday - days_of({date_of(thursday).year, 1, 1})) / 7 + 1;
-}
-
-constexpr std::array<std::string_view, 12> kExtracted = {
-    "YEAR", "QUARTER", "MONTH",  "WEEK",   "DAY",         "DOY",
-    "DOW",  "HOUR",    "MINUTE", "SECOND", "MILLISECOND", "EPOCH"};
+struct Extracted {
+  std::string_view unit;
+  TimeField field;
+};
+constexpr std::array<Extracted, 12> kExtracted = {{{"YEAR", TimeField::kYear},
+                                                   {"QUARTER", TimeField::kQuarter},
+                                                   {"MONTH", TimeField::kMonth},
+                                                   {"WEEK", TimeField::kWeek},
+                                                   {"DAY", TimeField::kDay},
+                                                   {"DOY", TimeField::kDayOfYear},
+                                                   {"DOW", TimeField::kDayOfWeek},
+                                                   {"HOUR", TimeField::kHour},
+                                                   {"MINUTE", TimeField::kMinute},
+                                                   {"SECOND", TimeField::kSecond},
+                                                   {"MILLISECOND", TimeField::kMillisecond},
+                                                   {"EPOCH", TimeField::kEpoch}}};
 
 }  // namespace
 
@@ -420,26 +429,11 @@ bool is_time_unit(std::string_view unit) {
   return std::find(kUnits.begin(), kUnits.end(), unit) != kUnits.end();
 }
 
-bool is_extracted(std::string_view unit) {
-  return std::find(kExtracted.begin(), kExtracted.end(), unit) != kExtracted.end();
-}
-
-std::int64_t extracted(std::string_view unit, std::int64_t ms) {
-  const auto days = floor_divide(ms, kDayMs);
-  const auto rest = ms - days * kDayMs;
-  const CivilDate date = date_of(days);
-  if (unit == "YEAR") return date.year;
-  if (unit == "QUARTER") return (date.month + 2) / 3;
-  if (unit == "MONTH") return date.month;
-  if (unit == "WEEK") return week_of(days);
-  if (unit == "DAY") return date.day;
-  if (unit == "DOY") return days - days_of({date.year, 1, 1}) + 1;
-  if (unit == "DOW") return (days + 4) - floor_divide(days + 4, 7) * 7 + 1;  // Sunday is 1.
-  if (unit == "HOUR") return rest / 3'600'000;
-  if (unit == "MINUTE") return rest / 60'000 % 60;
-  if (unit == "SECOND") return rest / 1000 % 60;
-  if (unit == "MILLISECOND") return rest % 1000;
-  return floor_divide(ms, 1000);
+std::optional<TimeField> time_field(std::string_view unit) {
+  for (const auto& one : kExtracted) {
+    if (one.unit == unit) return one.field;
+  }
+  return std::nullopt;
 }
 
 }  // namespace holdfast::sql

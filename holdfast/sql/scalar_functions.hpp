@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include <holdfast/sql/civil.hpp>
 #include <holdfast/sql/type.hpp>
 #include <holdfast/sql/value.hpp>
 
@@ -33,8 +35,7 @@ std::uint32_t scalar_function_named(std::string_view name);
 // SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER, YEAR.
 bool is_time_unit(std::string_view unit);
 
-// EXTRACT(unit FROM time), `ms` since 1970.
-std::int64_t extracted(std::string_view unit, std::int64_t ms);
-bool is_extracted(std::string_view unit);
+// Of EXTRACT(unit FROM time); none: there is no such unit.
+std::optional<TimeField> time_field(std::string_view unit);
 
 }  // namespace holdfast::sql

@@ -9,14 +9,6 @@
 #include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
-std::string_view without_blanks(std::string_view text) {
-  while (text.starts_with(' '))
-    text.remove_prefix(1);
-  while (text.ends_with(' '))
-    text.remove_suffix(1);
-  return text;
-}
-
 std::string in_small(std::string_view text) {
   std::string small(text);
   for (char& c : small) {
@@ -202,23 +194,6 @@ bool take_bytes(std::string_view& bytes, const Type& type, Value& value) {
   }
   bytes.remove_prefix(width);
   return true;
-}
-
-std::size_t characters_of(std::string_view text) {
-  std::size_t count = 0;
-  for (const char c : text)
-    count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  return count;
-}
-
-std::string_view first_characters(std::string_view text, std::size_t count) {
-  std::size_t at = 0;
-  for (; at < text.size(); ++at) {
-    if ((static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) continue;
-    if (count == 0) break;
-    --count;
-  }
-  return text.substr(0, at);
 }
 
 std::int64_t wrapped(Int128 value, Kind kind) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/sql/decimal.hpp>
+#include <holdfast/sql/text_parts.hpp>
 #include <holdfast/sql/type.hpp>
 
 namespace holdfast::sql {
@@ -65,11 +66,7 @@ void append_bytes(const Value& value, const Type& type, std::string& bytes);
 void append_exact_bytes(const Value& value, const Type& type, std::string& bytes);
 bool take_bytes(std::string_view& bytes, const Type& type, Value& value);
 
-// The first `count` characters (code points), and how many there are.
-std::string_view first_characters(std::string_view text, std::size_t count);
-std::string_view without_blanks(std::string_view text);  // At both ends.
-std::string in_small(std::string_view text);             // The letters of ASCII.
-std::size_t characters_of(std::string_view text);
+std::string in_small(std::string_view text);  // The letters of ASCII.
 
 // An integer in its type's range, by the rule of two's complement: 128 becomes -128 of TINYINT.
 std::int64_t wrapped(Int128 value, Kind kind);

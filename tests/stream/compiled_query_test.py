@@ -24,8 +24,13 @@ import kills as kills_of
 HOLDFAST = sys.argv[1]
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
 ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
-TEXTS = ['', 'a', 'b', 'B', 'ab', '"', "'", '\\', '*/', '//', '??/', '\t', 'ä€😀', '%', '_', 'a_b', '\\042', '${x}', '0']
+TEXTS = ['', 'a', 'b', 'B', 'ab', ' a,b, c ', 'ÀßÿŸ άΣς Жџ', '"', "'", '\\', '*/', '//', '??/', '\t', 'ä€😀', '%', '_', 'a_b', '\\042', '${x}', '0']
 NASTY = TEXTS + ['\\\\\n', '"; abort(); "', ')"', '\n#error\n', 'R"(', '\x01', '\x7f', '\u2028', "'''"]
+
+FAR_DAYS = ['0001-01-01', '9999-12-31', '1969-12-31', '1900-03-01']
+UNITS = ['YEAR', 'QUARTER', 'MONTH', 'WEEK', 'DAY', 'DOY', 'DOW', 'HOUR', 'MINUTE', 'SECOND', 'MILLISECOND', 'EPOCH']
+DATE_PATTERNS = ['yyyy-MM-dd', 'HH:mm', "yyyyMMdd'T'HHmmss.SSS", '', '\'\'dd/MM\\"', 'SSS%']
+LIKES = ["LIKE 'a%'", "LIKE '%b'", "LIKE '_'", "LIKE '%a_b%'", "LIKE 'a!_b' ESCAPE '!'", "LIKE ''", "LIKE '%'", "LIKE '_€%'", "NOT LIKE '%,_%'"]
 
 COLUMNS = [('ts', 'TIMESTAMP(3)'), ('k', 'STRING'), ('t', 'TINYINT'), ('s', 'SMALLINT'), ('i', 'INT'), ('v', 'BIGINT'),
            ('p', 'DECIMAL(12, 2)'), ('q', 'DECIMAL(38, 6)'), ('f', 'FLOAT'), ('d', 'DOUBLE'), ('b', 'BOOLEAN'), ('day', 'DATE')]
@@ -45,7 +50,8 @@ def field_of(rand, name, ms):
             'q': lambda: f'{rand.randrange(-10**12, 10**12)}.{rand.randrange(10**6):06}',
             'f': lambda: rand.choice(['0.0', '-0.0', 'NaN', '1.5', f'{rand.uniform(-9, 9):.3f}']),
             'd': lambda: rand.choice(['-0.0', 'NaN', 'Infinity', f'{rand.uniform(-1e9, 1e9)}', f'{rand.uniform(-1, 1)}']),
-            'b': lambda: rand.choice(['true', 'false']), 'day': lambda: f'20{rand.randrange(10, 30)}-02-{rand.randrange(1, 29):02}'}[name]()
+            'b': lambda: rand.choice(['true', 'false']),
+            'day': lambda: rand.choice(FAR_DAYS + [f'20{rand.randrange(10, 30)}-02-{rand.randrange(1, 29):02}'] * 30)}[name]()
 
 
 def write_events(path, rand, count):
@@ -83,7 +89,7 @@ class Grammar:
         if kind == 'n':
             return pick([f'({a()} + {a()})', f'({a()} - {a()})', f'({a()} * {a()})', f'(-{a()})', f'ABS({a()})', case,
                          f'COALESCE({a()}, {a()})', f'NULLIF({a()}, {a()})', f'CHAR_LENGTH({a("k")})', f'CAST({a()} AS SMALLINT)',
-                         f'CAST({a("d")} AS INT)', f'({a()} / 7)', f'MOD({a()}, -3)', 'EXTRACT(MINUTE FROM ts)'])
+                         f'CAST({a("d")} AS INT)', f'({a()} / 7)', f'MOD({a()}, -3)', f'EXTRACT({pick(UNITS)} FROM ts)', f'EXTRACT({pick(UNITS)} FROM day)'])
         if kind == 'p':
             return pick([f'({self.of("p", 0)} + {self.of("p", 0)})', f'({self.of("p", 0)} * {self.of("p", 0)})', f'(p - 1.25)',
                          f'ABS({self.of("p", 0)})', f'COALESCE({self.of("p", 0)}, 0.25)', 'ROUND(p, 1)', '(p / 3)', 'CAST(p AS DECIMAL(20, 5))'])
@@ -91,12 +97,15 @@ class Grammar:
             return pick([f'({a()} + {a()})', f'({a()} * {a()})', f'({a()} / {a()})', f'ABS({a()})', f'FLOOR({a()})', case,
                          f'CAST({a("n")} AS FLOAT)', f'(-{a()})'])
         if kind == 'k':
-            return pick([f'({a()} || {a()})', f'SUBSTRING({a()}, 1, 2)', f'TRIM({a()})', case, f'CAST({a("n")} AS STRING)',
+            time_text = "DATE_FORMAT({}, '{}')".format(pick(['ts', 'day']), pick(DATE_PATTERNS).replace("'", "''"))
+            return pick([f'({a()} || {a()})', f'SUBSTRING({a()}, 1, 2)', f'SUBSTRING({a()}, {pick("-2 0 2 9".split())}, {a("n")})',
+                         f'TRIM({a()})', f'UPPER({a()})', f'LOWER({a()})', time_text, case, f'CAST({a("n")} AS STRING)',
+                         f'SPLIT_INDEX({a()}, {pick(["a", ", ", "", "€"])!r}, {a("n")})', f'SPLIT_INDEX({a()}, {a()}, {pick("01")})',
                          f'CAST({a("d")} AS STRING)', f'COALESCE({a()}, {a()})'])
         other = pick('npdk')
         return pick([f'({a()} AND {a()})', f'({a()} OR {a()})', f'(NOT {a()})', f'({a()} IS TRUE)', f'({a(other)} IS NULL)',
                      f'({a(other)} {pick(["=", "<>", "<", "<=", ">", ">="])} {a(other)})', f'({a(other)} IN ({a(other)}, {a(other)}))',
-                     f"({a('k')} LIKE 'a%')", f'({a("n")} BETWEEN {a("n")} AND {a("n")})', '(v > p)', '(p = q)', f'({a()} = {a()})'])
+                     f"({a('k')} {pick(LIKES)})", f'({a("n")} BETWEEN {a("n")} AND {a("n")})', '(v > p)', '(p = q)', f'({a()} = {a()})'])
 
     def aggregate(self):
         pick = self.rand.choice
@@ -246,8 +255,8 @@ def check_explain(directory):
         return subprocess.run([HOLDFAST, 'stream', 'explain', '-e', table(directory / 'events_0.csv') + query], capture_output=True,
                               text=True, check=True).stdout
     shown = explain("SELECT window_start, k, SUM(v) FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) "
-                    "WHERE k LIKE 'a%' AND i > 3 GROUP BY window_start, window_end, k")
-    for words in ('-- query 1: plan', 'Group by (k)', "interpreter\nLIKE(k, 'a%', NULL)\n", '-- query 1: source',
+                    "WHERE REPLACE(k, 'a', 'b') LIKE 'b%' AND i > 3 GROUP BY window_start, window_end, k")
+    for words in ('-- query 1: plan', 'Group by (k)', "interpreter\nREPLACE(k, 'a', 'b')\n", 'like(', '-- query 1: source',
                   'greater(row.c4_i, some<std::int32_t>(3))', 'using Key = KeyOf<Text>;', 'StateOf<SumOfIntegers<std::int64_t>>'):
         assert words in shown, (words, shown)
     shown = explain("SELECT v, window_start FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE))")

@@ -98,13 +98,6 @@ Error not_compiled(const std::string& what) {
   return {Errc::kUnsupported, what + " is not compiled; the interpreter does it"};
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const auto& part : parts)
-    text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 Result<std::string> state_type(const std::vector<sql::Aggregate>& aggregates, bool retracts,
                                QueryParts& parts) {
   std::vector<std::string> states;

@@ -20,8 +20,6 @@ std::vector<std::string> gathering(const std::vector<sql::Aggregate>& aggregates
 // "KeyOf<std::int64_t, Text>".
 std::string key_type(const std::vector<sql::ExpressionPointer>& keys);
 
-// a, b, c
-std::string joined(const std::vector<std::string>& parts);
 Error not_compiled(const std::string& what);
 
 }  // namespace holdfast::stream::compile

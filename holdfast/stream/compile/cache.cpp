@@ -136,11 +136,12 @@ Status Cache::write_headers() {
   std::error_code code;
   if (fs::is_directory(headers_, code)) return {};
   const auto own = own_name(".headers");
-  const fs::path folder = own + "/holdfast/stream/compile/runtime";
-  fs::create_directories(folder, code);
-  if (code) return failed(folder.string(), code.value());
-  for (const auto& header : kRuntimeHeaders)
-    HF_RETURN_IF_ERROR(replace_file((folder / header.name).string(), std::string(header.text)));
+  for (const auto& header : kRuntimeHeaders) {
+    const auto path = fs::path(own) / header.path;
+    fs::create_directories(path.parent_path(), code);
+    if (code) return failed(path.parent_path().string(), code.value());
+    HF_RETURN_IF_ERROR(replace_file(path.string(), std::string(header.text)));
+  }
   const bool renamed = ::rename(own.c_str(), headers_.c_str()) == 0;
   const int why = errno;
   if (!renamed) fs::remove_all(own, code);

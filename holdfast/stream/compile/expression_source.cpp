@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include <holdfast/sql/scalar_functions.hpp>
+#include <holdfast/sql/text_functions.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
 
 namespace holdfast::stream::compile {
@@ -53,6 +55,7 @@ bool has_arithmetic(const sql::Expression& e) {
 
 bool has_cast(const sql::Type& from, const sql::Type& to) {
   if (from == to || (from.is_integer() && to.is_integer())) return true;
+  if (to.kind == Kind::kString) return from.is_integer() && to.precision == 0;
   if (from.kind == Kind::kBoolean || to.kind == Kind::kBoolean)
     return from.is_integer() || to.is_integer();
   if (to.is_real()) return from.is_integer() || from.is_real();
@@ -62,6 +65,41 @@ bool has_cast(const sql::Type& from, const sql::Type& to) {
            to.precision - to.scale >= decimal.precision - decimal.scale;
   }
   return from.is_time() && to.is_time();
+}
+
+// Of LIKE with a pattern that is known, and right; none: the interpreter has to look at each.
+std::optional<sql::LikePattern> pattern_of(const sql::Expression& like) {
+  const auto is_literal = [&](std::size_t i) {
+    return like.arguments[i]->operation == Operation::kLiteral;
+  };
+  const bool escapes = like.arguments.size() > 2;
+  if (!is_literal(1) || (escapes && !is_literal(2)) || like.arguments[1]->literal.null)
+    return std::nullopt;
+  const auto escape = escapes ? like.arguments[2]->literal.text : std::string();
+  auto pattern =
+      sql::like_pattern(like.arguments[1]->literal.text, escape.empty() ? '\0' : escape.front());
+  if (pattern.wrong != nullptr) return std::nullopt;
+  return pattern;
+}
+
+bool is_compiled_text(const sql::Expression& e) {
+  const auto is_text = [&](std::size_t i) { return e.arguments[i]->type.kind == Kind::kString; };
+  const bool of_text = is_text(0);
+  // What stands behind the first operand is not asked for where that is NULL.
+  const bool rest_is_sound =
+      std::none_of(e.arguments.begin() + 1, e.arguments.end(),
+                   [](const auto& argument) { return ExpressionSource::can_fail(*argument); });
+  switch (e.operation) {
+    case Operation::kCharLength:
+    case Operation::kTrim:
+    case Operation::kUpper:
+    case Operation::kLower: return of_text;
+    case Operation::kSubstring:
+    case Operation::kSplitIndex: return of_text && rest_is_sound;
+    case Operation::kConcat: return of_text && is_text(1) && rest_is_sound;
+    case Operation::kLike: return of_text && pattern_of(e).has_value();
+    default: return false;
+  }
 }
 
 // The operation itself, whatever its operands are.
@@ -79,7 +117,6 @@ bool is_compiled(const sql::Expression& e) {
       return std::all_of(e.arguments.begin(), e.arguments.end(), [](const auto& argument) {
         return argument->type.kind == Kind::kBoolean;
       });
-    case Operation::kCharLength: return type_of(0).kind == Kind::kString;
     case Operation::kAdd:
     case Operation::kSubtract:
     case Operation::kMultiply:
@@ -108,7 +145,9 @@ bool is_compiled(const sql::Expression& e) {
     case Operation::kCast:
     case Operation::kTryCast: return has_cast(type_of(0), e.type);
     case Operation::kTimestampOfMs: return type_of(0).is_integer();
-    default: return false;
+    case Operation::kExtract:
+    case Operation::kDateFormat: return type_of(0).is_time();
+    default: return is_compiled_text(e);
   }
 }
 
@@ -120,7 +159,8 @@ bool fails_itself(const sql::Expression& e) {
     case Operation::kSubtract:
     case Operation::kMultiply: return e.type.kind == Kind::kDecimal;
     case Operation::kShiftTime:
-    case Operation::kTimestampOfMs: return true;
+    case Operation::kTimestampOfMs:
+    case Operation::kConcat: return true;
     default: return false;
   }
 }
@@ -145,6 +185,9 @@ std::string_view name_of(Operation operation) {
     case Operation::kIsTrue: return "is_yes";
     case Operation::kIsFalse: return "is_no";
     case Operation::kIn: return "is_in";
+    case Operation::kTrim: return "trimmed";
+    case Operation::kSubstring: return "substring";
+    case Operation::kSplitIndex: return "split_index";
     default: return "characters";
   }
 }
@@ -156,6 +199,24 @@ const sql::Expression* reader_of(const sql::Expression& e, std::uint32_t column)
     if (const auto* found = reader_of(*argument, column)) return found;
   }
   return nullptr;
+}
+
+std::string_view name_of(sql::TimeField field) {
+  using sql::TimeField;
+  switch (field) {
+    case TimeField::kYear: return "kYear";
+    case TimeField::kQuarter: return "kQuarter";
+    case TimeField::kMonth: return "kMonth";
+    case TimeField::kWeek: return "kWeek";
+    case TimeField::kDay: return "kDay";
+    case TimeField::kDayOfYear: return "kDayOfYear";
+    case TimeField::kDayOfWeek: return "kDayOfWeek";
+    case TimeField::kHour: return "kHour";
+    case TimeField::kMinute: return "kMinute";
+    case TimeField::kSecond: return "kSecond";
+    case TimeField::kMillisecond: return "kMillisecond";
+    default: return "kEpoch";
+  }
 }
 
 std::string of_type(std::string_view name, std::string_view type) {
@@ -224,6 +285,21 @@ std::string ExpressionSource::of(const sql::Expression& e) {
         operands.push_back(converted(*argument, *comparison_type(e)));
       return call("is_in", operands);
     }
+    case Operation::kLike: {
+      const auto pattern = *pattern_of(e);
+      const auto text = [](const std::string& value) {
+        return literal(sql::Value::of_text(value), sql::kStringType);
+      };
+      return call("like", {of(*e.arguments[0]), text(pattern.steps), text(pattern.kinds)});
+    }
+    case Operation::kUpper:
+    case Operation::kLower:
+    case Operation::kConcat:
+    case Operation::kDateFormat: return made_text(e);
+    case Operation::kExtract: {
+      const auto field = "TimeField::" + std::string(name_of(*sql::time_field(e.literal.text)));
+      return call(of_type("extract", field), {converted(*e.arguments[0], sql::kTimestampType)});
+    }
     default: return call(name_of(e.operation), all(e));
   }
 }
@@ -265,6 +341,26 @@ std::string ExpressionSource::arithmetic(const sql::Expression& e) {
   return of_two(name, {"run", failure(sql::error_at(e.at, "division by zero"))}, e);
 }
 
+std::string ExpressionSource::made_text(const sql::Expression& e) {
+  parts_.makes_texts = true;
+  if (e.operation == Operation::kConcat) {
+    const auto too_long = failure(sql::error_at(e.at, "||: a text is longer than 16 MiB"));
+    return call(of_type("concatenated", std::to_string(sql::kMaxMadeText)),
+                {"run", too_long, of(*e.arguments[0]), of(*e.arguments[1])});
+  }
+  if (e.operation != Operation::kDateFormat) {
+    const bool upper = e.operation == Operation::kUpper;
+    return call(of_type("in_case", upper ? "true" : "false"), {"run", of(*e.arguments[0])});
+  }
+  std::vector<std::string> parts;
+  const auto pattern = sql::date_parts(e.arguments[1]->literal.text);
+  for (const auto& part : *pattern)
+    parts.push_back(part.digits == 0 ? std::to_string(static_cast<unsigned char>(part.sign))
+                                     : "DatePart::" + std::string(name_of(part.field)));
+  return call(of_type("date_format", joined(parts)),
+              {"run", converted(*e.arguments[0], sql::kTimestampType)});
+}
+
 std::string ExpressionSource::junction(const sql::Expression& e) {
   const std::string name = e.operation == Operation::kAnd ? "both" : "either";
   std::string text = of(*e.arguments[0]);
@@ -303,6 +399,10 @@ std::string ExpressionSource::converted(const sql::Expression& e, const sql::Typ
     const auto real = from.is_real() ? text : call("convert<double>", {text});
     return to.kind == Kind::kFloat ? call("single", {real}) : real;
   }
+  if (to.kind == Kind::kString && from.is_integer()) {
+    parts_.makes_texts = true;
+    return call("number_text", {"run", call("convert<std::int64_t>", {text})});
+  }
   return to.kind == from.kind ? text : call(of_type("convert", cpp_type(to)), {text});
 }
 
@@ -315,6 +415,7 @@ std::string ExpressionSource::interpreted(const sql::Expression& e) {
     part.types.push_back(reader_of(e, column)->type);
   }
   parts_.interpreted.push_back(std::move(part));
+  parts_.makes_texts = parts_.makes_texts || e.type.is_bytes();
   return call(of_type("interpreted", cpp_type(e.type)), arguments);
 }
 

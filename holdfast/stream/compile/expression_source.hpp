@@ -28,6 +28,7 @@ struct QueryParts {
 
   std::vector<Error> failures;
   std::vector<Interpreted> interpreted;
+  bool makes_texts = false;  // That rows are not made of: who has them lets them go (MadeTexts).
 };
 
 // A computed column of the table that is the clock, where nobody reads it: it is not asked for.
@@ -47,6 +48,7 @@ class ExpressionSource {
 
  private:
   std::string arithmetic(const sql::Expression& e);
+  std::string made_text(const sql::Expression& e);
   std::string junction(const sql::Expression& e);
   std::string choice(const sql::Expression& e, std::size_t from);
   // The expression as `to`, where that cannot fail.

@@ -119,8 +119,8 @@ class GraphWriter {
     line("  static constexpr std::size_t kInputs = " + text(tables_.size()) + ";");
     line("  static constexpr bool kHasWatermark[] = {" + marks + "};");
     line("  static constexpr std::size_t kRecordBytes[] = {" + bytes + "};");
-    line(std::string("  static constexpr bool kInterprets = ") +
-         (source_.parts.interpreted.empty() ? "false;" : "true;"));
+    line(std::string("  static constexpr bool kMakesTexts = ") +
+         (source_.parts.makes_texts ? "true;" : "false;"));
   }
 
   // ---- Rows ----

@@ -188,10 +188,10 @@ class NodeWriter {
     constant("std::int64_t", "kPreceding", std::to_string(over.preceding));
     key("key", "Row", over.partition, 0);
     column("time", "Row", over.time_column);
-    const auto interpreted = parts_.interpreted.size();
+    const bool others_make_texts = std::exchange(parts_.makes_texts, false);
     gather("add", over.aggregates);
-    const bool interprets = parts_.interpreted.size() > interpreted && !follows_clock();
-    constant("bool", "kInterprets", interprets ? "true" : "false");
+    constant("bool", "kMakesTexts", parts_.makes_texts && !follows_clock() ? "true" : "false");
+    parts_.makes_texts = parts_.makes_texts || others_make_texts;
     line("  static Out out(const Row& row, const State& state, Run& run) {");
     std::string values = "row";
     for (std::size_t i = 0; i < over.aggregates.size(); ++i) {  // In turn: the first error counts.

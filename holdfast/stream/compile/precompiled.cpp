@@ -16,7 +16,7 @@ constexpr const char* kEnding = ".gch";  // Where both compilers look.
 std::string text_that_includes_all() {
   std::string text;
   for (const auto& header : kRuntimeHeaders)
-    text += "#include <holdfast/stream/compile/runtime/" + std::string(header.name) + ">\n";
+    text += "#include <" + std::string(header.path) + ">\n";
   return text;
 }
 

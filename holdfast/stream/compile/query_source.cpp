@@ -47,7 +47,7 @@ class Writer {
       rows();
     }
     watermark();
-    rows_interpret_ = !source_.parts.interpreted.empty();
+    one_by_one_ = !source_.parts.interpreted.empty() || source_.parts.makes_texts;
     if (group_ != nullptr) emit();
     constants();
     line("};\n\n}  // namespace\n");
@@ -226,9 +226,9 @@ class Writer {
     line("");
     number("kRecordBytes", source_.layouts[0].bytes);
     boolean("kHasWatermark", table_.has_watermark);
-    boolean("kInterprets", !source_.parts.interpreted.empty());
+    boolean("kMakesTexts", source_.parts.makes_texts);
     if (group_ == nullptr) return;
-    boolean("kRowsInterpret", rows_interpret_);
+    boolean("kOneByOne", one_by_one_);
     boolean("kFilters", !where_.empty());
     boolean("kGatherFails", gather_fails());
     boolean("kTimeDecides", time_decides());
@@ -241,7 +241,7 @@ class Writer {
   const sql::Plan& plan_;
   const sql::Table& table_;
   std::vector<const sql::Expression*> where_, having_;
-  bool rows_interpret_ = false;
+  bool one_by_one_ = false;
   const sql::Group* group_ = nullptr;
   const std::vector<sql::Column>* group_columns_ = nullptr;
   const sql::Project* project_ = nullptr;

@@ -1,5 +1,5 @@
 // runtime_headers.hpp: the headers of compiled queries, as texts in the command (cmake/Embed.cmake
-// writes them).
+// writes them). Those of sql are what the interpreter has, too.
 #pragma once
 
 #include <array>
@@ -8,52 +8,57 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kClockRowsHeader, kFurtherAggregatesHeader, kGraphHeader, kGraphGroupsHeader,
-    kGraphRanksHeader, kJoinRulesHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
-    kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader,
-    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
-    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kChangesHeader, kCivilHeader, kClockRowsHeader, kFurtherAggregatesHeader, kGraphGroupsHeader,
+    kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
+    kJoinRulesHeader, kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader,
+    kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
+    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
+    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kValuePartsHeader,
+    kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
-  std::string_view name;
+  std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 33> kRuntimeHeaders = {{
-    {"aggregates.hpp", kAggregatesHeader},
-    {"bag.hpp", kBagHeader},
-    {"blocks.hpp", kBlocksHeader},
-    {"bytes.hpp", kBytesHeader},
-    {"changes.hpp", kChangesHeader},
-    {"clock_rows.hpp", kClockRowsHeader},
-    {"further_aggregates.hpp", kFurtherAggregatesHeader},
-    {"graph.hpp", kGraphHeader},
-    {"graph_groups.hpp", kGraphGroupsHeader},
-    {"graph_ranks.hpp", kGraphRanksHeader},
-    {"groups.hpp", kGroupsHeader},
-    {"interface.hpp", kInterfaceHeader},
-    {"interval_join.hpp", kIntervalJoinHeader},
-    {"join_rules.hpp", kJoinRulesHeader},
-    {"large_pages.hpp", kLargePagesHeader},
-    {"mark.hpp", kMarkHeader},
-    {"order.hpp", kOrderHeader},
-    {"output.hpp", kOutputHeader},
-    {"over_rows.hpp", kOverRowsHeader},
-    {"pool.hpp", kPoolHeader},
-    {"regular_join.hpp", kRegularJoinHeader},
-    {"rows.hpp", kRowsHeader},
-    {"session_rows.hpp", kSessionRowsHeader},
-    {"slice_table.hpp", kSliceTableHeader},
-    {"slices.hpp", kSlicesHeader},
-    {"sort_rows.hpp", kSortRowsHeader},
-    {"sorted_runs.hpp", kSortedRunsHeader},
-    {"stored_entries.hpp", kStoredEntriesHeader},
-    {"table.hpp", kTableHeader},
-    {"temporal_join.hpp", kTemporalJoinHeader},
-    {"value_parts.hpp", kValuePartsHeader},
-    {"values.hpp", kValuesHeader},
-    {"window_join.hpp", kWindowJoinHeader},
+inline constexpr std::array<RuntimeHeader, 37> kRuntimeHeaders = {{
+    {"holdfast/sql/civil.hpp", kCivilHeader},
+    {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
+    {"holdfast/stream/compile/runtime/aggregates.hpp", kAggregatesHeader},
+    {"holdfast/stream/compile/runtime/bag.hpp", kBagHeader},
+    {"holdfast/stream/compile/runtime/blocks.hpp", kBlocksHeader},
+    {"holdfast/stream/compile/runtime/bytes.hpp", kBytesHeader},
+    {"holdfast/stream/compile/runtime/changes.hpp", kChangesHeader},
+    {"holdfast/stream/compile/runtime/clock_rows.hpp", kClockRowsHeader},
+    {"holdfast/stream/compile/runtime/further_aggregates.hpp", kFurtherAggregatesHeader},
+    {"holdfast/stream/compile/runtime/graph.hpp", kGraphHeader},
+    {"holdfast/stream/compile/runtime/graph_groups.hpp", kGraphGroupsHeader},
+    {"holdfast/stream/compile/runtime/graph_ranks.hpp", kGraphRanksHeader},
+    {"holdfast/stream/compile/runtime/groups.hpp", kGroupsHeader},
+    {"holdfast/stream/compile/runtime/interface.hpp", kInterfaceHeader},
+    {"holdfast/stream/compile/runtime/interval_join.hpp", kIntervalJoinHeader},
+    {"holdfast/stream/compile/runtime/join_rules.hpp", kJoinRulesHeader},
+    {"holdfast/stream/compile/runtime/large_pages.hpp", kLargePagesHeader},
+    {"holdfast/stream/compile/runtime/mark.hpp", kMarkHeader},
+    {"holdfast/stream/compile/runtime/order.hpp", kOrderHeader},
+    {"holdfast/stream/compile/runtime/output.hpp", kOutputHeader},
+    {"holdfast/stream/compile/runtime/over_rows.hpp", kOverRowsHeader},
+    {"holdfast/stream/compile/runtime/pool.hpp", kPoolHeader},
+    {"holdfast/stream/compile/runtime/regular_join.hpp", kRegularJoinHeader},
+    {"holdfast/stream/compile/runtime/rows.hpp", kRowsHeader},
+    {"holdfast/stream/compile/runtime/session_rows.hpp", kSessionRowsHeader},
+    {"holdfast/stream/compile/runtime/slice_table.hpp", kSliceTableHeader},
+    {"holdfast/stream/compile/runtime/slices.hpp", kSlicesHeader},
+    {"holdfast/stream/compile/runtime/sort_rows.hpp", kSortRowsHeader},
+    {"holdfast/stream/compile/runtime/sorted_runs.hpp", kSortedRunsHeader},
+    {"holdfast/stream/compile/runtime/stored_entries.hpp", kStoredEntriesHeader},
+    {"holdfast/stream/compile/runtime/table.hpp", kTableHeader},
+    {"holdfast/stream/compile/runtime/temporal_join.hpp", kTemporalJoinHeader},
+    {"holdfast/stream/compile/runtime/text_arena.hpp", kTextArenaHeader},
+    {"holdfast/stream/compile/runtime/texts.hpp", kTextsHeader},
+    {"holdfast/stream/compile/runtime/value_parts.hpp", kValuePartsHeader},
+    {"holdfast/stream/compile/runtime/values.hpp", kValuesHeader},
+    {"holdfast/stream/compile/runtime/window_join.hpp", kWindowJoinHeader},
 }};
 
 }  // namespace holdfast::stream::compile

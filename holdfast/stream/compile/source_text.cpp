@@ -166,12 +166,15 @@ std::string comment(std::string_view text) {
   return lines + "\n";
 }
 
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : ", ") + parts[i];
+  return text;
+}
+
 std::string call(std::string_view name, const std::vector<std::string>& arguments) {
-  std::string text(name);
-  text += '(';
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    text += (i == 0 ? "" : ", ") + arguments[i];
-  return text + ")";
+  return std::string(name) + "(" + joined(arguments) + ")";
 }
 
 std::string with_short_lines(std::string_view text) {

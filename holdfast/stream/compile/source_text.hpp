@@ -24,6 +24,8 @@ std::string literal(const sql::Value& value, const sql::Type& type);
 std::string identifier(char kind, std::size_t number, std::string_view name);
 // Lines of a comment, each with `//` before it.
 std::string comment(std::string_view text);
+// a, b
+std::string joined(const std::vector<std::string>& parts);
 // name(a, b)
 std::string call(std::string_view name, const std::vector<std::string>& arguments);
 // The text with lines of at most 100 columns where commas and brackets let it be broken.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/order.hpp>
+#include <holdfast/stream/compile/runtime/texts.hpp>
 #include <holdfast/stream/compile/runtime/value_parts.hpp>
 
 namespace holdfast::query {

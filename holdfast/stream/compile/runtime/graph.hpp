@@ -6,7 +6,7 @@
 //   kInputs                        how many tables it reads
 //   kHasWatermark                  of each of them
 //   kRecordBytes                   of each of them
-//   kInterprets                    some of it is not compiled
+//   kMakesTexts                    some of it makes texts
 //   take_row(input, record, watermark)   the row, to those that read it; the watermark behind it
 //   follow(input, watermark)       the watermark of the table, to those that read it
 //   set_watermarks(inputs)         after a checkpoint: those of all operators
@@ -82,7 +82,7 @@ class GraphOf : public Graph {
     return !run_.failed;
   }
   void forget_texts() {
-    if constexpr (TheGraph::kInterprets) run_.forget_texts();
+    if constexpr (TheGraph::kMakesTexts) run_.forget_texts();
   }
 
   // The earliest; a table without a watermark counts its rows instead, and takes turns with those

@@ -11,7 +11,8 @@
 //   watermark(row, run)
 //   emit(key, state, window_end, run)   HAVING and SELECT: write()
 //   kRecordBytes, kWindowed, kSizeMs, kSlideMs, kOffsetMs, kHasWatermark
-//   kInterprets, kRowsInterpret some of it is not compiled; of what it does with a row
+//   kMakesTexts                 some of it makes texts
+//   kOneByOne                   what it does with a row makes texts, or is not compiled
 //   kFilters                    there is a WHERE
 //   kGatherFails                gather() can fail
 //   kTimeDecides                rows of one time have one watermark
@@ -122,7 +123,7 @@ class Groups final : public Query {
 
   // Rows that were taken, the one that failed among them: at once where they are alike.
   std::size_t take_block(const std::byte* records, std::size_t most) {
-    if (Definition::kRowsInterpret || slices_.current() == nullptr) return take_rows(records, most);
+    if (Definition::kOneByOne || slices_.current() == nullptr) return take_rows(records, most);
     return of_ == 1 && !Definition::kFilters ? take_alike<true>(records, most)
                                              : take_alike<false>(records, most);
   }
@@ -242,7 +243,7 @@ class Groups final : public Query {
     }
   }
   void forget_texts() {
-    if constexpr (Definition::kInterprets) run_.forget_texts();
+    if constexpr (Definition::kMakesTexts) run_.forget_texts();
   }
 
   void add_to_group(const Row& row) {

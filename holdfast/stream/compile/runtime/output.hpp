@@ -1,10 +1,11 @@
 // output.hpp: rows for the sink, gathered as records: the command is called for many at once.
+// They may point to texts that were made for them.
 #pragma once
 
 #include <algorithm>
 #include <array>
 
-#include <holdfast/stream/compile/runtime/interface.hpp>
+#include <holdfast/stream/compile/runtime/text_arena.hpp>
 
 namespace holdfast::query {
 
@@ -34,6 +35,28 @@ struct RecordOf {
   static constexpr std::size_t kBytes = layout().bytes;
 };
 
+// Texts that operations made, and the command for them.
+class MadeTexts {
+ public:
+  char* take(std::uint64_t bytes) {
+    bytes_ += bytes;
+    return arena_.take(bytes);
+  }
+  void note_of_command(std::uint64_t bytes) { bytes_ += bytes + kOfEach; }
+  // It is time to let them go.
+  bool are_many() const { return bytes_ > kMost; }
+  void clear() {
+    arena_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  static constexpr std::uint64_t kMost = 16 * 1024, kOfEach = 64;
+
+  TextArena arena_;
+  std::uint64_t bytes_ = 0;
+};
+
 // All of one query, so of one size, which is at most that of 64 columns.
 class Output {
  public:
@@ -54,10 +77,12 @@ class Output {
     used_ = count_ = 0;
     return host.write(change_, records_, count);
   }
+  MadeTexts& texts() { return texts_; }
 
  private:
   std::size_t used_ = 0, count_ = 0;
   Change change_ = Change::kInsert;
+  MadeTexts texts_;
   alignas(16) std::byte records_[8192]{};  // Few enough for the nearest cache.
 };
 

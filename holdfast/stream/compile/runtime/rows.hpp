@@ -1,10 +1,10 @@
 // rows.hpp: a query without groups: each row by itself.
 //
 // A `Definition` is what the generated source says of its query: Row, watermark(), kRecordBytes,
-// kHasWatermark and kInterprets as of groups.hpp, and take(row, run): WHERE and SELECT.
+// kHasWatermark and kMakesTexts as of groups.hpp, and take(row, run): WHERE and SELECT.
 #pragma once
 
-#include <holdfast/stream/compile/runtime/values.hpp>
+#include <holdfast/stream/compile/runtime/texts.hpp>
 
 namespace holdfast::query {
 
@@ -45,7 +45,7 @@ class Rows final : public Query {
       if (watermark.known && watermark.value > counts_.watermark)
         counts_.watermark = watermark.value;
     }
-    if constexpr (Definition::kInterprets) run_.forget_texts();
+    if constexpr (Definition::kMakesTexts) run_.forget_texts();
   }
 
   Output output_;

@@ -14,7 +14,7 @@
 
 #include <holdfast/stream/compile/runtime/blocks.hpp>
 #include <holdfast/stream/compile/runtime/table.hpp>
-#include <holdfast/stream/compile/runtime/values.hpp>
+#include <holdfast/stream/compile/runtime/texts.hpp>
 
 namespace holdfast::query {
 
@@ -145,7 +145,6 @@ class SortedRuns {
     if (!run_.failed) run_.host.refuse_entry();
     return !(run_.failed = true);
   }
-  static Text text_of(std::string_view text) { return {text.data(), text.size()}; }
 
   Run& run_;
   std::vector<SortedRun> runs_;

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <holdfast/sql/civil.hpp>
 #include <holdfast/stream/compile/runtime/interface.hpp>
 #include <holdfast/stream/compile/runtime/output.hpp>
 
@@ -45,8 +46,13 @@ struct Run {
   void flush() {
     if (!output.flush(host)) failed = true;
   }
+  // Behind a row: texts that were made for it go, with those of other rows. Rows that were written
+  // and point to them go out before.
   void forget_texts() {
+    if (!output.texts().are_many()) [[likely]]
+      return;
     flush();
+    output.texts().clear();
     host.forget_texts();
   }
 };
@@ -119,6 +125,7 @@ Maybe<T> interpreted(Run& run, std::uint32_t expression, const Columns&... colum
   Slot out;
   if (run.failed) return {};
   if (!run.host.evaluate(expression, slots, out)) run.failed = true;
+  if constexpr (std::is_same_v<T, Text>) run.output.texts().note_of_command(out.text.size);
   return run.failed ? Maybe<T>{} : from_slot<T>(out);
 }
 
@@ -351,16 +358,13 @@ Maybe<To> convert(const Maybe<From>& a) {
 
 // ---- Times: milliseconds and days since 1970 ----
 
-inline constexpr std::int64_t kDayMs = 86'400'000;
-inline constexpr std::int64_t kFirstMs = -62'135'596'800'000, kLastMs = 253'402'300'799'999;
+using sql::floor_divide, sql::kDayMs;
 
-constexpr std::int64_t floor_divide(std::int64_t value, std::int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
 // Of the years 1 to 9999.
 inline Maybe<std::int64_t> timestamp(Run& run, std::uint32_t beyond, Maybe<std::int64_t> ms) {
   if (!ms.known) return {};
-  if (ms.value < kFirstMs || ms.value > kLastMs) return run.fail(beyond), Maybe<std::int64_t>{};
+  if (ms.value < sql::kMinTimestampMs || ms.value > sql::kMaxTimestampMs)
+    return run.fail(beyond), Maybe<std::int64_t>{};
   return ms;
 }
 inline Maybe<std::int64_t> shift_time(Run& run, std::uint32_t beyond, Maybe<std::int64_t> time,
@@ -376,16 +380,6 @@ inline Maybe<std::int64_t> timestamp_of_date(Maybe<std::int32_t> days) {
 }
 inline Maybe<std::int32_t> date_of_timestamp(Maybe<std::int64_t> ms) {
   return {static_cast<std::int32_t>(floor_divide(ms.value, kDayMs)), ms.known};
-}
-
-// ---- Texts ----
-
-// Code points.
-inline Maybe<std::int32_t> characters(const Maybe<Text>& text) {
-  std::int32_t count = 0;
-  for (std::uint64_t i = 0; i < text.value.size; ++i)
-    count += (static_cast<unsigned char>(text.value.data[i]) & 0xC0) != 0x80;
-  return {count, text.known};
 }
 
 }  // namespace holdfast::query

@@ -1,0 +1,121 @@
+// texts.hpp: operations on texts, and the fields of a time. What they give points into their
+// operands, or to a text that was made (Run::forget_texts()).
+#pragma once
+
+#include <charconv>
+#include <string_view>
+
+#include <holdfast/sql/text_parts.hpp>
+#include <holdfast/stream/compile/runtime/values.hpp>
+
+namespace holdfast::query {
+
+using sql::TimeField;
+
+inline std::string_view view_of(Text text) { return {text.data, text.size}; }
+inline Text text_of(std::string_view text) { return {text.data(), text.size()}; }
+
+// ---- Parts of texts ----
+
+// Code points.
+inline Maybe<std::int32_t> characters(const Maybe<Text>& text) {
+  return {static_cast<std::int32_t>(sql::characters_of(view_of(text.value))), text.known};
+}
+inline Maybe<Text> trimmed(const Maybe<Text>& text) {
+  return {text_of(sql::without_blanks(view_of(text.value))), text.known};
+}
+inline Maybe<Text> substring(const Maybe<Text>& text, Maybe<std::int64_t> from,
+                             Maybe<std::int64_t> count = some(INT64_MAX)) {
+  if (!text.known || !from.known || !count.known || count.value < 0) return {};
+  return some(text_of(sql::substring(view_of(text.value), from.value, count.value)));
+}
+inline Maybe<Text> split_index(const Maybe<Text>& text, const Maybe<Text>& separator,
+                               Maybe<std::int64_t> number) {
+  if (!text.known || !separator.known || !number.known || separator.value.size == 0) return {};
+  const auto part = sql::part_of(view_of(text.value), view_of(separator.value), number.value);
+  return part ? some(text_of(*part)) : Maybe<Text>{};
+}
+// The pattern: sql/text_functions.hpp.
+inline Maybe<bool> like(const Maybe<Text>& text, const Maybe<Text>& steps,
+                        const Maybe<Text>& kinds) {
+  return of_one(text, [&](Text value) {
+    return sql::is_like(view_of(value), view_of(steps.value), view_of(kinds.value));
+  });
+}
+
+// ---- Texts that are made ----
+
+template <bool kUpper>
+Maybe<Text> in_case(Run& run, const Maybe<Text>& text) {
+  if (!text.known) return {};
+  char* const made = run.output.texts().take(text.value.size);
+  sql::write_in_case(view_of(text.value), kUpper, made);
+  return some(Text{made, text.value.size});
+}
+template <std::uint64_t kMost>
+Maybe<Text> concatenated(Run& run, std::uint32_t too_long, const Maybe<Text>& a,
+                         const Maybe<Text>& b) {
+  if (!a.known || !b.known) return {};
+  const auto size = a.value.size + b.value.size;
+  if (size > kMost) return run.fail(too_long), Maybe<Text>{};
+  char* const made = run.output.texts().take(size);
+  view_of(a.value).copy(made, a.value.size);
+  view_of(b.value).copy(made + a.value.size, b.value.size);
+  return some(Text{made, size});
+}
+inline Maybe<Text> number_text(Run& run, Maybe<std::int64_t> number) {
+  if (!number.known) return {};
+  constexpr std::size_t kMost = 20;
+  char* const made = run.output.texts().take(kMost);
+  const auto end = std::to_chars(made, made + kMost, number.value).ptr;
+  return some(Text{made, static_cast<std::uint64_t>(end - made)});
+}
+
+// ---- Times ----
+
+template <TimeField kField>
+Maybe<std::int64_t> extract(Maybe<std::int64_t> ms) {
+  return {ms.known ? sql::extracted(kField, ms.value) : 0, ms.known};
+}
+
+// Parts of a pattern of DATE_FORMAT. A number below these is a sign.
+enum DatePart : int { kYear = 256, kMonth, kDay, kHour, kMinute, kSecond, kMillisecond };
+
+constexpr std::uint64_t digits_of(int part) {
+  return part < kYear ? 0 : part == kYear ? 4 : part == kMillisecond ? 3 : 2;
+}
+constexpr TimeField field_of(int part) {
+  switch (part) {
+    case kYear: return TimeField::kYear;
+    case kMonth: return TimeField::kMonth;
+    case kDay: return TimeField::kDay;
+    case kHour: return TimeField::kHour;
+    case kMinute: return TimeField::kMinute;
+    case kSecond: return TimeField::kSecond;
+    default: return TimeField::kMillisecond;
+  }
+}
+
+template <int kPart>
+void write_part(std::int64_t ms, char*& at) {
+  constexpr auto kDigits = digits_of(kPart);
+  if constexpr (kDigits == 0) {
+    *at++ = static_cast<char>(kPart);
+  } else {
+    auto rest = sql::extracted(field_of(kPart), ms);
+    for (auto i = kDigits; i-- > 0; rest /= 10)
+      at[i] = static_cast<char>('0' + rest % 10);
+    at += kDigits;
+  }
+}
+template <int... kParts>
+Maybe<Text> date_format(Run& run, Maybe<std::int64_t> ms) {
+  if (!ms.known) return {};
+  constexpr auto kSize = (std::uint64_t{0} + ... + (kParts < kYear ? 1 : digits_of(kParts)));
+  char* const made = run.output.texts().take(kSize);
+  [[maybe_unused]] char* at = made;
+  (write_part<kParts>(ms.value, at), ...);
+  return some(Text{made, kSize});
+}
+
+}  // namespace holdfast::query
