@@ -89,8 +89,11 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
       keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule), no_space),
       ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
-  // Snapshots that are open show what they showed.
-  rooms.expiry.add(space, rule, rooms.sequences.next());
+  {
+    const Lock rules_lock(rules_);
+    // Snapshots that are open show what they showed.
+    rooms.expiry.add(space, rule, rooms.sequences.next());
+  }
   const Lock verbs_lock(sampling_);
   take(verbs_for(rooms));  // Those that ask. Verbs under way came before the rule.
   if (latencies.one_in() != 0) static_cast<HotVerbs&>(*this) = sampled_verbs();
@@ -115,9 +118,10 @@ Status StoreCore::set_clock(std::uint64_t now) {
   return {};
 }
 
-// Not while one takes the place of another.
+// Not while one takes the place of another. A change may call this while expire() waits for that
+// change, so not by the lock that expire() has then.
 std::vector<ExpiryRule> StoreCore::expiry_rules(std::uint16_t space) const {
-  const Lock lock(expiring_);
+  const Lock lock(rules_);
   return rooms.expiry.of_space(space);
 }
 

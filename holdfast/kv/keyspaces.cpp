@@ -20,7 +20,8 @@ std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"
 
 }  // namespace
 
-VerifyReport SpaceCore::verify() {
+Result<VerifyReport> SpaceCore::verify() {
+  if (rooms.store.inside()) return Verification::called_back();
   const auto no_reclamation = maintenance.hold_off();
   return Verification(rooms.store, {}, rooms.id).run();
 }
@@ -152,6 +153,7 @@ Status Keyspaces::drop(std::string_view name) {
   const Lock lock(mutex_);
   HF_ASSIGN_OR_RETURN(Named* const named, find(name));
   SpaceCore& core = *named->core;
+  rooms_.end_left_snapshots();
   const auto held = [&]() -> Status {
     if (!core.rooms.versions.held()) return {};
     return Error{Errc::kBusy,

@@ -35,8 +35,8 @@ struct SpaceCore {
         groups(rooms, nullptr, reads, writes),
         name(std::move(called)) {}
 
-  // Of its records only.
-  VerifyReport verify();
+  // Of its records only. Errors: kBusy (called by a verb that is under way).
+  Result<VerifyReport> verify();
 
   SpaceRooms& rooms;
   Maintenance& maintenance;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/kv/cursor_state.hpp>
+#include <holdfast/kv/verify.hpp>
 
 namespace holdfast::kv {
 
@@ -124,12 +125,8 @@ SpaceStats Space::stats() const {
 }
 
 VerifyReport Space::verify() const {
-  auto report = in([](SpaceCore& core) { return Result<VerifyReport>(core.verify()); });
-  if (report) return std::move(*report);
-  VerifyReport nothing_read;
-  nothing_read.defects = {{0, report.error().message()}};
-  nothing_read.defects_total = 1;
-  return nothing_read;
+  auto report = in([](SpaceCore& core) { return core.verify(); });
+  return report ? std::move(*report) : nothing_verified(report.error());
 }
 
 // ---- In order ----

@@ -9,6 +9,9 @@
 
 namespace holdfast::kv {
 
+// Of a store that is not read, and why.
+VerifyReport nothing_verified(const Error& why);
+
 class Verification {
  public:
   // `found_at_open`: what recovery noted. Nothing may be freed while it runs.
@@ -16,6 +19,10 @@ class Verification {
   Verification(Rooms& rooms, const std::vector<Defect>& found_at_open,
                std::optional<std::uint16_t> space = {});
   VerifyReport run();
+  // What reclaims keeps out who verifies, and waits for verbs that are under way.
+  static Error called_back() {
+    return {Errc::kBusy, "a verb that is under way has called this; verify later"};
+  }
 
  private:
   void check_run(std::uint64_t head);
