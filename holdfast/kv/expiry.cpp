@@ -141,7 +141,7 @@ Result<std::uint16_t> Store<>::number_of(const Space& space) const {
     return Error{Errc::kClosed, "the keyspace was dropped, or its store is closed"};
   if (&of->rooms.store != &core()->rooms)
     return Error{Errc::kInvalidOption, "keyspace '" + of->name + "' is of another store"};
-  return of->rooms.id;
+  return of->id;
 }
 Status Store<>::expire(const Space& space, const ExpiryRule& rule) {
   HF_ASSIGN_OR_RETURN(const std::uint16_t number, number_of(space));

@@ -104,11 +104,12 @@ Result<Space> Keyspaces::create(std::string_view name) {
     return Error{Errc::kBusy,
                  "a verb that is under way has called this; create the keyspace later"};
   const Lock lock(mutex_);
-  if (find(name)) return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
-  const std::size_t spaces = [&] {
+  std::size_t spaces = 0;
+  {
     const Lock names_lock(names_mutex_);
-    return named_.size();
-  }();
+    if (find(name)) return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
+    spaces = named_.size();
+  }
   if (spaces >= kMostSpaces || next_id_ > kLastSpace) {
     return Error{Errc::kNoSpace, spaces >= kMostSpaces
                                      ? "the store has " + std::to_string(kMostSpaces) +
@@ -135,13 +136,13 @@ Result<Space> Keyspaces::create(std::string_view name) {
 }
 
 Result<Keyspaces::Named*> Keyspaces::find(std::string_view name) const {
-  const Lock lock(names_mutex_);
   const auto found = named_.find(name);
   if (found == named_.end()) return Error{Errc::kNotFound, "there is no keyspace " + quoted(name)};
   return found->second.get();
 }
 
 Result<Space> Keyspaces::open(std::string_view name) {
+  const Lock lock(names_mutex_);
   HF_ASSIGN_OR_RETURN(const Named* const named, find(name));
   return Space(named->link);
 }
@@ -151,8 +152,13 @@ Status Keyspaces::drop(std::string_view name) {
   if (rooms_.is_called_back())
     return Error{Errc::kBusy, "a verb that is under way has called this; drop the keyspace later"};
   const Lock lock(mutex_);
-  HF_ASSIGN_OR_RETURN(Named* const named, find(name));
-  SpaceCore& core = *named->core;
+  const auto found = [&]() -> Result<SpaceCore*> {
+    const Lock names_lock(names_mutex_);
+    HF_ASSIGN_OR_RETURN(const Named* const named, find(name));
+    return named->core.get();
+  };
+  HF_ASSIGN_OR_RETURN(SpaceCore* const dropped, found());
+  SpaceCore& core = *dropped;
   rooms_.end_left_snapshots();
   const auto held = [&]() -> Status {
     if (!core.rooms.versions.held()) return {};
@@ -183,9 +189,11 @@ Status Keyspaces::drop(std::string_view name) {
   SpaceRooms& rooms = core.rooms;
   {
     const Lock names_lock(names_mutex_);
-    const auto found = named_.find(core.name);
-    dropped_.push_back(std::move(found->second));
-    named_.erase(found);
+    // Those before that no handle leads to any more.
+    std::erase_if(dropped_, [](const auto& named) { return named->link.use_count() == 1; });
+    const auto ended = named_.find(core.name);
+    dropped_.push_back(std::move(ended->second));
+    named_.erase(ended);
   }
   return maintenance_.free_space(rooms);
 }

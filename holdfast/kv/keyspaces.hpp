@@ -33,6 +33,7 @@ struct SpaceCore {
         reads(rooms),
         writes(rooms, maintenance),
         groups(rooms, nullptr, reads, writes),
+        id(own.id),
         name(std::move(called)) {}
 
   // Of its records only. Errors: kBusy (called by a verb that is under way).
@@ -43,6 +44,7 @@ struct SpaceCore {
   BasicReads<SpaceRooms> reads;
   BasicWrites<SpaceRooms> writes;
   BasicGroupVerbs<SpaceRooms> groups;
+  const std::uint16_t id;  // The rooms' while it is open; then they are another space's.
   const std::string name;
   std::atomic<bool> open{true};  // Asked inside a guard of SpaceTable::users().
 };
@@ -105,11 +107,11 @@ class Keyspaces {
  private:
   struct Named {
     std::unique_ptr<SpaceCore> core;
-    Link link;
+    Link link;  // Ends first, and with it what other threads did by handles.
   };
 
   void assert_held() const HF_ASSERT_HELD(mutex_) {}
-  Result<Named*> find(std::string_view name) const;
+  Result<Named*> find(std::string_view name) const HF_REQUIRES(names_mutex_);
   void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
   Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);
   Status put_of_system(const std::string& key, const std::string& value) HF_REQUIRES(mutex_);

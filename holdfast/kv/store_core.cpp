@@ -305,7 +305,7 @@ StoreStats StoreCore::stats() {
     count(session);
   });
   if (!rooms.gate.read_only()) count(maintenance.own_session());
-  rooms.spaces.for_each([&](SpaceRooms& space) {
+  rooms.spaces.for_each_kept([&](SpaceRooms& space) {
     stats.dram_index_bytes += space.index.map().dram_bytes();
     stats.dram_other_bytes += space.versions.dram_bytes();
     if (space.index.is_ordered()) stats.dram_other_bytes += space.index.order()->keys().bytes();
