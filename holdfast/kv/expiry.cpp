@@ -84,10 +84,11 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                                      std::to_string(ExpiryRules::kMost) +
                                      ", as many as are allowed"};
   }
-  HF_RETURN_IF_ERROR(HF_MUTANT(
-      "K100",
-      keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule), no_space),
-      ok_status()));
+  HF_RETURN_IF_ERROR(
+      HF_MUTANT("K100",
+                keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule),
+                                     Keyspaces::Frees::kNothing, no_space),
+                ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
   {
     const Lock rules_lock(rules_);
@@ -111,9 +112,10 @@ Status StoreCore::set_clock(std::uint64_t now) {
   if (now == present) return {};
   // Before it counts: nothing that was absent comes back with a crash.
   const auto no_space = keyspaces.hold();
-  HF_RETURN_IF_ERROR(
-      HF_MUTANT("K101", keyspaces.put_expiry(std::string(kClockKey), encode_clock(now), no_space),
-                ok_status()));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K101",
+                               keyspaces.put_expiry(std::string(kClockKey), encode_clock(now),
+                                                    Keyspaces::Frees::kRoom, no_space),
+                               ok_status()));
   rooms.expiry.set_clock(now);
   return {};
 }

@@ -66,25 +66,27 @@ void Keyspaces::enter(std::string name, SpaceRooms& rooms) {
 }
 
 Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
-  return put_of_system(encode_space_id(id), encode_space_name(name));
+  return put_of_system(encode_space_id(id), encode_space_name(name),
+                       name.live ? Frees::kNothing : Frees::kRoom);
 }
 
-Status Keyspaces::put_expiry(const std::string& key, const std::string& value,
+Status Keyspaces::put_expiry(const std::string& key, const std::string& value, Frees frees,
                              const std::unique_lock<Mutex>& held) {
   HF_CHECK(held.mutex() == &mutex_);
   assert_held();
   HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces | kHasExpiry));
-  return put_of_system(key, value);
+  return put_of_system(key, value, frees);
 }
 
-Status Keyspaces::put_of_system(const std::string& key, const std::string& value) {
+Status Keyspaces::put_of_system(const std::string& key, const std::string& value, Frees frees) {
   if (system_ == nullptr) {
     HF_ASSIGN_OR_RETURN(SpaceRooms* const system, rooms_.spaces.make(kSystemSpace));
     system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
   }
   const WriteOptions durable{rooms_.paged() ? Durability::kPower : Durability::kDefault};
-  HF_RETURN_IF_ERROR(system_->writes.put_alone(std::as_bytes(std::span(key)),
-                                               std::as_bytes(std::span(value)), durable));
+  const Bytes name = bytes_of(key), state = bytes_of(value);
+  if (frees == Frees::kRoom) return system_->writes.put_to_make_room(name, state, durable);
+  HF_RETURN_IF_ERROR(system_->writes.put_alone(name, state, durable));
   return {};
 }
 

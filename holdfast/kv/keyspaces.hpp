@@ -88,7 +88,8 @@ class Keyspaces {
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // A record of the system space that says what expires (expiry_rules.hpp), durable when it
   // returns. `held`: what hold() gave.
-  Status put_expiry(const std::string& key, const std::string& value,
+  enum class Frees { kNothing, kRoom };  // What frees is not refused by a full medium.
+  Status put_expiry(const std::string& key, const std::string& value, Frees frees,
                     const std::unique_lock<Mutex>& held);
   // No space is created or dropped while the lock is held, and nothing else of these is put.
   [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
@@ -114,7 +115,8 @@ class Keyspaces {
   Result<Named*> find(std::string_view name) const HF_REQUIRES(names_mutex_);
   void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
   Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);
-  Status put_of_system(const std::string& key, const std::string& value) HF_REQUIRES(mutex_);
+  Status put_of_system(const std::string& key, const std::string& value, Frees frees)
+      HF_REQUIRES(mutex_);
 
   Rooms& rooms_;
   Maintenance& maintenance_;
