@@ -98,6 +98,10 @@ Status Space::for_each(
   });
 }
 
+Status Space::check_open() const {
+  return in([](const SpaceCore&) { return ok_status(); });
+}
+
 std::uint64_t Space::count() const {
   const auto count =
       in([](const SpaceCore& core) { return Result<std::uint64_t>(core.rooms.index.count()); });
