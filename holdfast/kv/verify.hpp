@@ -27,7 +27,8 @@ class Verification {
  private:
   void check_run(std::uint64_t head);
   void check_record(const SealedRun& run, const BlockMeta& meta, std::uint32_t i);
-  enum class IndexHas { kIt, kOlder, kNothing };
+  enum class IndexHas { kIt, kOlder, kNothing, kItThoughDead };
+  void check_dead_bit(const SealedRun& run, std::uint32_t i, Line line, const std::string& name);
   IndexHas check_index(const RecordView& record, Line line, std::uint64_t hash,
                        const BlockMeta& meta, const std::string& name);
   void defect(std::uint64_t offset, std::string what);
