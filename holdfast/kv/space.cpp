@@ -115,13 +115,16 @@ SpaceStats Space::stats() const {
     SpaceStats found;
     found.records = rooms.index.count();
     found.dram_index_bytes = rooms.index.map().dram_bytes();
+    bool own = false;  // Of the run that the block is in. By states: its head may be being written.
     for (std::uint64_t block = 0; block < rooms.table.blocks(); ++block) {
       const BlockMeta& run = rooms.table.meta(block);
-      if (run.head != block || run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
-          run.space.load(std::memory_order_relaxed) != rooms.id)
-        continue;
-      found.blocks += run.run_blocks;
-      found.live_bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(run.live(), 0));
+      const BlockState state = run.state.load(std::memory_order_acquire);
+      if (state != BlockState::kTail)
+        own = state == BlockState::kSealed && run.space.load(std::memory_order_relaxed) == rooms.id;
+      if (!own) continue;
+      ++found.blocks;
+      if (state == BlockState::kSealed)
+        found.live_bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(run.live(), 0));
     }
     return found;
   });
