@@ -66,6 +66,7 @@ int32_t hf_space_name(hf_store* store, size_t number, char* buffer, size_t capac
     HF_NEEDS(store);
     HF_NEEDS_BYTES(buffer, capacity);
     HF_NEEDS(length);
+    HF_RETURN_IF_ERROR(c::check_open(store));
     const std::vector<std::string> names = store->store.spaces();
     if (number >= names.size())
       return Error{Errc::kNotFound, "number=" + std::to_string(number) + "; the store has " +
@@ -79,6 +80,7 @@ int32_t hf_space_count(hf_space* space, uint64_t* records) {
   return boundary([&]() -> Status {
     HF_NEEDS(space);
     HF_NEEDS(records);
+    HF_RETURN_IF_ERROR(space->space.check_open());
     *records = space->space.count();
     return {};
   });

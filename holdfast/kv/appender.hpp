@@ -47,6 +47,9 @@ class Appender {
            std::function<void()> run_opened);
   Appender(const Appender&) = delete;
 
+  // Records are of this space from here on. No run is open.
+  void serve(std::uint16_t space) { space_ = space; }
+
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
   template <class Path = AnyPath>
   Status append(Lane& lane, const NewRecord& record, bool fresh, Purpose purpose,
@@ -184,7 +187,7 @@ class Appender {
   WriteGate& gate_;
   Pace& pace_;
   GroupCommit* const group_;
-  const std::uint16_t space_;
+  std::uint16_t space_;
   const std::function<void()> run_opened_;
   const RecordWriter writer_;
 };

@@ -11,12 +11,11 @@ BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t m
                        EventQueue* events)
     : medium_(medium),
       geometry_(geometry),
-      max_bytes_(
-          std::max(std::min(max_bytes, medium.region().max_size_bytes()), medium.size_bytes())),
+      max_bytes_(std::min(max_bytes, medium.region().max_size_bytes())),
       events_(events),
       block_shift_(static_cast<unsigned>(std::countr_zero(geometry.block_bytes))),
       lines_per_block_(geometry.block_bytes / kCacheLineBytes),
-      chunks_(max_bytes_ / geometry.block_bytes / kChunk + 1) {}
+      chunks_(std::max(max_bytes_, medium.size_bytes()) / geometry.block_bytes / kChunk + 1) {}
 
 BlockTable::~BlockTable() {
   // They are made front to back.
@@ -125,6 +124,13 @@ std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
   return 0;
 }
 
+// The medium may be larger than max_bytes, of a store that was opened with more before.
+std::uint64_t BlockTable::free_within_limit() const {
+  const std::uint64_t free = free_blocks(), used = blocks() - free;
+  const std::uint64_t most = max_bytes_ / geometry_.block_bytes;
+  return HF_MUTANT("K154", std::min(free, most - std::min(most, used)), free);
+}
+
 Result<std::uint64_t> BlockTable::take_free_locked(std::uint64_t run_blocks) {
   const std::uint64_t end = blocks();
   while (first_free_ < end && !free_[first_free_])
@@ -193,18 +199,21 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
                                            BlockState state) {
   if (run_blocks >= geometry_.blocks_per_group()) {
+    const std::string what = state == BlockState::kImage ? "an image" : "a record or batch";
     return Error{Errc::kTooLarge,
-                 "a record or batch of " + std::to_string(run_blocks * geometry_.block_bytes) +
-                     " bytes; at most " +
+                 what + " that takes " + std::to_string(run_blocks * geometry_.block_bytes) +
+                     " bytes of the medium; with block_bytes=" +
+                     std::to_string(geometry_.block_bytes) + " at most " +
                      std::to_string((geometry_.blocks_per_group() - 1) * geometry_.block_bytes) +
-                     " fit with block_bytes=" + std::to_string(geometry_.block_bytes)};
+                     " are allowed; write the value by several append(), or the records into a "
+                     "store that was created with larger blocks"};
   }
   UniqueLock lock(mutex_);
   // First of all: without one nothing must be taken.
   HF_ASSIGN_OR_RETURN(const std::uint64_t generation, next_generation_locked());
   std::uint64_t head = 0;
   for (;;) {
-    if (free_blocks() >= run_blocks + reserve_blocks(purpose)) {
+    if (free_within_limit() >= run_blocks + reserve_blocks(purpose)) {
       if (auto taken = take_free_locked(run_blocks)) {
         head = *taken;
         break;

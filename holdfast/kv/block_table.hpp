@@ -246,6 +246,7 @@ class BlockTable {
   static constexpr std::uint64_t kChunk = 128;
 
   std::uint64_t whole_units(std::uint64_t bytes) const;
+  std::uint64_t free_within_limit() const;
   BlockMeta& set_dead_line(std::uint64_t line) {  // Returns the run.
     const std::uint64_t block = block_of(line * kCacheLineBytes);
     BlockMeta& own = meta(block);

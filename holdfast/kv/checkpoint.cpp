@@ -334,9 +334,10 @@ Status Checkpoint::read(std::size_t i, std::span<std::byte> to) const {
     return rooms.records.damaged(at, "run whose footer is not valid any more");
   HF_RETURN_IF_ERROR(state_->check_records(i));
   std::memcpy(to.data(), rooms.medium.at(at), used);
-  std::memcpy(to.data() + used, rooms.medium.at(at + bytes - tail), tail);
-  // They change, and are part of the private part.
-  std::memset(to.data() + used, 0, dead_bits_bytes(state_->runs[i].records));
+  // The dead bits change, beside this too, and are part of the private part.
+  const std::uint64_t bits = dead_bits_bytes(state_->runs[i].records);
+  std::memset(to.data() + used, 0, bits);
+  std::memcpy(to.data() + used + bits, rooms.medium.at(at + bytes - tail + bits), tail - bits);
   return {};
 }
 

@@ -84,13 +84,17 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                                      std::to_string(ExpiryRules::kMost) +
                                      ", as many as are allowed"};
   }
-  HF_RETURN_IF_ERROR(HF_MUTANT(
-      "K100",
-      keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule), no_space),
-      ok_status()));
+  HF_RETURN_IF_ERROR(
+      HF_MUTANT("K100",
+                keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule),
+                                     Keyspaces::Frees::kNothing, no_space),
+                ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
-  // Snapshots that are open show what they showed.
-  rooms.expiry.add(space, rule, rooms.sequences.next());
+  {
+    const Lock rules_lock(rules_);
+    // Snapshots that are open show what they showed.
+    rooms.expiry.add(space, rule, rooms.sequences.next());
+  }
   const Lock verbs_lock(sampling_);
   take(verbs_for(rooms));  // Those that ask. Verbs under way came before the rule.
   if (latencies.one_in() != 0) static_cast<HotVerbs&>(*this) = sampled_verbs();
@@ -108,16 +112,18 @@ Status StoreCore::set_clock(std::uint64_t now) {
   if (now == present) return {};
   // Before it counts: nothing that was absent comes back with a crash.
   const auto no_space = keyspaces.hold();
-  HF_RETURN_IF_ERROR(
-      HF_MUTANT("K101", keyspaces.put_expiry(std::string(kClockKey), encode_clock(now), no_space),
-                ok_status()));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K101",
+                               keyspaces.put_expiry(std::string(kClockKey), encode_clock(now),
+                                                    Keyspaces::Frees::kRoom, no_space),
+                               ok_status()));
   rooms.expiry.set_clock(now);
   return {};
 }
 
-// Not while one takes the place of another.
+// Not while one takes the place of another. A change may call this while expire() waits for that
+// change, so not by the lock that expire() has then.
 std::vector<ExpiryRule> StoreCore::expiry_rules(std::uint16_t space) const {
-  const Lock lock(expiring_);
+  const Lock lock(rules_);
   return rooms.expiry.of_space(space);
 }
 
@@ -137,7 +143,7 @@ Result<std::uint16_t> Store<>::number_of(const Space& space) const {
     return Error{Errc::kClosed, "the keyspace was dropped, or its store is closed"};
   if (&of->rooms.store != &core()->rooms)
     return Error{Errc::kInvalidOption, "keyspace '" + of->name + "' is of another store"};
-  return of->rooms.id;
+  return of->id;
 }
 Status Store<>::expire(const Space& space, const ExpiryRule& rule) {
   HF_ASSIGN_OR_RETURN(const std::uint16_t number, number_of(space));

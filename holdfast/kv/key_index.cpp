@@ -15,6 +15,16 @@ std::unique_lock<Mutex> KeyIndex::begin_batch(BatchUnderWay& batch) {
 
 void KeyIndex::end_batch() { batch_.store(nullptr, std::memory_order_seq_cst); }
 
+Status KeyIndex::clear(EpochDomain& epochs) {
+  HF_RETURN_IF_ERROR(map_->clear());
+  tombstones_.store(0, std::memory_order_relaxed);
+  if (order_ == nullptr) return {};
+  HF_ASSIGN_OR_RETURN(auto fresh, KeyOrder::create(epochs));
+  order_->await_loader();
+  order_ = std::move(fresh);
+  return {};
+}
+
 void KeyIndex::prefetch_order(std::span<const OnItsWay> group, const ByteSpans& keys,
                               std::size_t first) const {
   std::array<std::string_view, Session::kGroup> texts;

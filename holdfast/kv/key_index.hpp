@@ -83,6 +83,9 @@ class KeyIndex {
   const OffsetMap& map() const { return *map_; }
   void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
   void adopt(std::unique_ptr<KeyOrder> order) { order_ = std::move(order); }
+  // As it was made. Nobody uses it meanwhile, and the caller is in no guard. O(entries). Errors:
+  // kNoSpace: it is of no use any more.
+  Status clear(EpochDomain& epochs);
   const KeyOrder* order() const { return order_.get(); }  // Null: there is none.
   const Records& records() const { return records_; }
 

@@ -20,7 +20,8 @@ std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"
 
 }  // namespace
 
-VerifyReport SpaceCore::verify() {
+Result<VerifyReport> SpaceCore::verify() {
+  if (rooms.store.inside()) return Verification::called_back();
   const auto no_reclamation = maintenance.hold_off();
   return Verification(rooms.store, {}, rooms.id).run();
 }
@@ -65,25 +66,27 @@ void Keyspaces::enter(std::string name, SpaceRooms& rooms) {
 }
 
 Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
-  return put_of_system(encode_space_id(id), encode_space_name(name));
+  return put_of_system(encode_space_id(id), encode_space_name(name),
+                       name.live ? Frees::kNothing : Frees::kRoom);
 }
 
-Status Keyspaces::put_expiry(const std::string& key, const std::string& value,
+Status Keyspaces::put_expiry(const std::string& key, const std::string& value, Frees frees,
                              const std::unique_lock<Mutex>& held) {
   HF_CHECK(held.mutex() == &mutex_);
   assert_held();
   HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces | kHasExpiry));
-  return put_of_system(key, value);
+  return put_of_system(key, value, frees);
 }
 
-Status Keyspaces::put_of_system(const std::string& key, const std::string& value) {
+Status Keyspaces::put_of_system(const std::string& key, const std::string& value, Frees frees) {
   if (system_ == nullptr) {
     HF_ASSIGN_OR_RETURN(SpaceRooms* const system, rooms_.spaces.make(kSystemSpace));
     system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
   }
   const WriteOptions durable{rooms_.paged() ? Durability::kPower : Durability::kDefault};
-  HF_RETURN_IF_ERROR(system_->writes.put_alone(std::as_bytes(std::span(key)),
-                                               std::as_bytes(std::span(value)), durable));
+  const Bytes name = bytes_of(key), state = bytes_of(value);
+  if (frees == Frees::kRoom) return system_->writes.put_to_make_room(name, state, durable);
+  HF_RETURN_IF_ERROR(system_->writes.put_alone(name, state, durable));
   return {};
 }
 
@@ -103,11 +106,12 @@ Result<Space> Keyspaces::create(std::string_view name) {
     return Error{Errc::kBusy,
                  "a verb that is under way has called this; create the keyspace later"};
   const Lock lock(mutex_);
-  if (find(name)) return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
-  const std::size_t spaces = [&] {
+  std::size_t spaces = 0;
+  {
     const Lock names_lock(names_mutex_);
-    return named_.size();
-  }();
+    if (find(name)) return Error{Errc::kAlreadyExists, "there is a keyspace " + quoted(name)};
+    spaces = named_.size();
+  }
   if (spaces >= kMostSpaces || next_id_ > kLastSpace) {
     return Error{Errc::kNoSpace, spaces >= kMostSpaces
                                      ? "the store has " + std::to_string(kMostSpaces) +
@@ -134,13 +138,13 @@ Result<Space> Keyspaces::create(std::string_view name) {
 }
 
 Result<Keyspaces::Named*> Keyspaces::find(std::string_view name) const {
-  const Lock lock(names_mutex_);
   const auto found = named_.find(name);
   if (found == named_.end()) return Error{Errc::kNotFound, "there is no keyspace " + quoted(name)};
   return found->second.get();
 }
 
 Result<Space> Keyspaces::open(std::string_view name) {
+  const Lock lock(names_mutex_);
   HF_ASSIGN_OR_RETURN(const Named* const named, find(name));
   return Space(named->link);
 }
@@ -150,8 +154,14 @@ Status Keyspaces::drop(std::string_view name) {
   if (rooms_.is_called_back())
     return Error{Errc::kBusy, "a verb that is under way has called this; drop the keyspace later"};
   const Lock lock(mutex_);
-  HF_ASSIGN_OR_RETURN(Named* const named, find(name));
-  SpaceCore& core = *named->core;
+  const auto found = [&]() -> Result<SpaceCore*> {
+    const Lock names_lock(names_mutex_);
+    HF_ASSIGN_OR_RETURN(const Named* const named, find(name));
+    return named->core.get();
+  };
+  HF_ASSIGN_OR_RETURN(SpaceCore* const dropped, found());
+  SpaceCore& core = *dropped;
+  rooms_.end_left_snapshots();
   const auto held = [&]() -> Status {
     if (!core.rooms.versions.held()) return {};
     return Error{Errc::kBusy,
@@ -181,9 +191,11 @@ Status Keyspaces::drop(std::string_view name) {
   SpaceRooms& rooms = core.rooms;
   {
     const Lock names_lock(names_mutex_);
-    const auto found = named_.find(core.name);
-    dropped_.push_back(std::move(found->second));
-    named_.erase(found);
+    // Those before that no handle leads to any more.
+    std::erase_if(dropped_, [](const auto& named) { return named->link.use_count() == 1; });
+    const auto ended = named_.find(core.name);
+    dropped_.push_back(std::move(ended->second));
+    named_.erase(ended);
   }
   return maintenance_.free_space(rooms);
 }

@@ -33,16 +33,18 @@ struct SpaceCore {
         reads(rooms),
         writes(rooms, maintenance),
         groups(rooms, nullptr, reads, writes),
+        id(own.id),
         name(std::move(called)) {}
 
-  // Of its records only.
-  VerifyReport verify();
+  // Of its records only. Errors: kBusy (called by a verb that is under way).
+  Result<VerifyReport> verify();
 
   SpaceRooms& rooms;
   Maintenance& maintenance;
   BasicReads<SpaceRooms> reads;
   BasicWrites<SpaceRooms> writes;
   BasicGroupVerbs<SpaceRooms> groups;
+  const std::uint16_t id;  // The rooms' while it is open; then they are another space's.
   const std::string name;
   std::atomic<bool> open{true};  // Asked inside a guard of SpaceTable::users().
 };
@@ -86,7 +88,8 @@ class Keyspaces {
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // A record of the system space that says what expires (expiry_rules.hpp), durable when it
   // returns. `held`: what hold() gave.
-  Status put_expiry(const std::string& key, const std::string& value,
+  enum class Frees { kNothing, kRoom };  // What frees is not refused by a full medium.
+  Status put_expiry(const std::string& key, const std::string& value, Frees frees,
                     const std::unique_lock<Mutex>& held);
   // No space is created or dropped while the lock is held, and nothing else of these is put.
   [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
@@ -105,14 +108,15 @@ class Keyspaces {
  private:
   struct Named {
     std::unique_ptr<SpaceCore> core;
-    Link link;
+    Link link;  // Ends first, and with it what other threads did by handles.
   };
 
   void assert_held() const HF_ASSERT_HELD(mutex_) {}
-  Result<Named*> find(std::string_view name) const;
+  Result<Named*> find(std::string_view name) const HF_REQUIRES(names_mutex_);
   void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
   Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);
-  Status put_of_system(const std::string& key, const std::string& value) HF_REQUIRES(mutex_);
+  Status put_of_system(const std::string& key, const std::string& value, Frees frees)
+      HF_REQUIRES(mutex_);
 
   Rooms& rooms_;
   Maintenance& maintenance_;

@@ -85,6 +85,7 @@ void Maintenance::stop() {
 
 void Maintenance::maintain() {
   if (!rooms_.gate.open()) return;
+  rooms_.end_left_snapshots();
   rooms_.index.map().take_memory();
   rooms_.spaces.for_each([](SpaceRooms& space) { space.index.map().take_memory(); });
   const bool unsettled = rooms_.displaced && settle_in_background();
@@ -251,6 +252,7 @@ Result<std::uint64_t> Maintenance::pass(const Turn& turn, std::size_t victims, d
 
 Status Maintenance::reclaim() {
   HF_RETURN_IF_ERROR(rooms_.gate.check(false));
+  rooms_.end_left_snapshots();
   HF_RETURN_IF_ERROR(settle_all_displaced());
   const Turn turn = hold_off();
   BlockTable& table = rooms_.table;
@@ -298,6 +300,7 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   // Called from what update() was given: passes wait for guards, and so for ourselves.
   if (rooms_.inside()) return false;
   constexpr double kLeastGain = 0.02;
+  rooms_.end_left_snapshots();
   HF_RETURN_IF_ERROR(HF_MUTANT("K78", settle_all_displaced(), ok_status()));
   const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
   const Turn turn = hold_off();

@@ -50,7 +50,9 @@ struct StoreOptions {
   // a directory with several files, theirs is used.
   std::uint64_t file_bytes = 32 * MiB;
   Durability durability = Durability::kDefault;  // Of operations that do not say otherwise.
-  std::uint64_t max_bytes = 16 * TiB;  // Hard limit on the medium; beyond it puts return kNoSpace.
+  // Hard limit on the medium, or, where that is larger already, on what is in use of it; beyond it
+  // puts return kNoSpace.
+  std::uint64_t max_bytes = 16 * TiB;
   // Every read checks the checksum of its record: what the medium damaged is kCorrupt, never a
   // wrong value. A read then costs as much more as hashing the record. Off, reads trust what the
   // open has accepted, and `verify` and reclamation find damage.

@@ -83,6 +83,14 @@ bool Rooms::is_called_back() const {
   return found;
 }
 
+void Rooms::end_left_snapshots() {
+  const auto close_left = [this](auto& of) {
+    if (of.versions.any_left()) of.versions.close_left(of.sessions.of_this_thread(), table);
+  };
+  close_left(*this);
+  spaces.for_each(close_left);
+}
+
 bool Rooms::versions_held() const {
   bool held = versions.held();
   spaces.for_each([&](const SpaceRooms& space) { held = held || space.versions.held(); });

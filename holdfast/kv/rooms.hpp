@@ -75,6 +75,8 @@ struct Rooms {
   bool inside() const;
   // Or in a verb of a keyspace, which its drop waits for: in a walk of one, for instance.
   bool is_called_back() const;
+  // Closes snapshots that ended within a verb. The caller is in no guard.
+  void end_left_snapshots();
   // Whether any snapshot holds versions, of whichever space.
   bool versions_held() const;
   // What a record of this keyspace is found by; null of a space that was dropped.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/kv/cursor_state.hpp>
+#include <holdfast/kv/verify.hpp>
 
 namespace holdfast::kv {
 
@@ -97,6 +98,10 @@ Status Space::for_each(
   });
 }
 
+Status Space::check_open() const {
+  return in([](const SpaceCore&) { return ok_status(); });
+}
+
 std::uint64_t Space::count() const {
   const auto count =
       in([](const SpaceCore& core) { return Result<std::uint64_t>(core.rooms.index.count()); });
@@ -110,13 +115,16 @@ SpaceStats Space::stats() const {
     SpaceStats found;
     found.records = rooms.index.count();
     found.dram_index_bytes = rooms.index.map().dram_bytes();
+    bool own = false;  // Of the run that the block is in. By states: its head may be being written.
     for (std::uint64_t block = 0; block < rooms.table.blocks(); ++block) {
       const BlockMeta& run = rooms.table.meta(block);
-      if (run.head != block || run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
-          run.space.load(std::memory_order_relaxed) != rooms.id)
-        continue;
-      found.blocks += run.run_blocks;
-      found.live_bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(run.live(), 0));
+      const BlockState state = run.state.load(std::memory_order_acquire);
+      if (state != BlockState::kTail)
+        own = state == BlockState::kSealed && run.space.load(std::memory_order_relaxed) == rooms.id;
+      if (!own) continue;
+      ++found.blocks;
+      if (state == BlockState::kSealed)
+        found.live_bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(run.live(), 0));
     }
     return found;
   });
@@ -124,12 +132,8 @@ SpaceStats Space::stats() const {
 }
 
 VerifyReport Space::verify() const {
-  auto report = in([](SpaceCore& core) { return Result<VerifyReport>(core.verify()); });
-  if (report) return std::move(*report);
-  VerifyReport nothing_read;
-  nothing_read.defects = {{0, report.error().message()}};
-  nothing_read.defects_total = 1;
-  return nothing_read;
+  auto report = in([](SpaceCore& core) { return core.verify(); });
+  return report ? std::move(*report) : nothing_verified(report.error());
 }
 
 // ---- In order ----

@@ -86,6 +86,7 @@ class Space {
   Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
                                     WriteOptions options = {});
 
+  Status check_open() const;    // kClosed: it was dropped, or its store is closed.
   std::uint64_t count() const;  // 0 of one that is closed.
   SpaceStats stats() const;     // O(blocks of the store).
   // As StoreBase::verify(), of this space's records.

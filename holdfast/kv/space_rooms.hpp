@@ -16,13 +16,19 @@ struct SpaceRooms {
   static Result<std::unique_ptr<SpaceRooms>> make(Rooms& store, std::uint16_t id);
   SpaceRooms(Rooms& store, std::uint16_t id, std::unique_ptr<OffsetMap> map);
 
+  // Of one that no id leads to and that has no record.
+  void be(std::uint16_t number) {
+    id = number;
+    appender.serve(number);
+  }
+
   bool paged() const { return group != nullptr; }
   Durability effective(WriteOptions asked) const { return store.effective(asked); }
   // On page media all spaces share the group's lane, so that one sync covers them.
   Lane& lane_of(Session& session) { return group != nullptr ? group->lane() : session.lane; }
 
   Rooms& store;
-  const std::uint16_t id;
+  std::uint16_t id;
   Medium& medium;
   WriteGate& gate;
   EpochDomain& epochs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
@@ -57,7 +58,16 @@ Result<SpaceRooms*> SpaceTable::make(std::uint16_t id) {
   if (SpaceRooms* const present = find(id)) return present;
   const Lock lock(mutex_);
   if (SpaceRooms* const present = find(id)) return present;
-  HF_ASSIGN_OR_RETURN(auto made, SpaceRooms::make(rooms_, id));
+  std::unique_ptr<SpaceRooms> made;
+  const bool ordered = rooms_.options.order && id >= kFirstSpace && id <= kLastSpace;
+  const auto fits = [&](const auto& spare) { return spare->index.is_ordered() == ordered; };
+  if (const auto spare = std::find_if(spare_.begin(), spare_.end(), fits); spare != spare_.end()) {
+    made = std::move(*spare);
+    spare_.erase(spare);
+    made->be(id);
+  } else {
+    HF_ASSIGN_OR_RETURN(made, SpaceRooms::make(rooms_, id));
+  }
   SpaceRooms* const space = made.get();
   const auto behind = std::find_if(spaces_.begin(), spaces_.end(),
                                    [id](const auto& other) { return other->id > id; });
@@ -67,12 +77,19 @@ Result<SpaceRooms*> SpaceTable::make(std::uint16_t id) {
 }
 
 void SpaceTable::retire(std::uint16_t id) {
+  std::unique_ptr<SpaceRooms> gone;
+  {
+    const Lock lock(mutex_);
+    std::atomic_ref(by_id_[id]).store(nullptr, std::memory_order_release);
+    const auto found = std::find_if(spaces_.begin(), spaces_.end(),
+                                    [id](const auto& other) { return other->id == id; });
+    gone = std::move(*found);
+    spaces_.erase(found);
+  }
+  // Without the lock: that a key order ends waits for guards.
+  const bool empty = HF_MUTANT("K151", gone->index.clear(rooms_.epochs), ok_status()).has_value();
   const Lock lock(mutex_);
-  std::atomic_ref(by_id_[id]).store(nullptr, std::memory_order_release);
-  const auto found = std::find_if(spaces_.begin(), spaces_.end(),
-                                  [id](const auto& other) { return other->id == id; });
-  retired_.push_back(std::move(*found));
-  spaces_.erase(found);
+  (empty ? spare_ : retired_).push_back(std::move(gone));
 }
 
 std::vector<SpaceRooms*> SpaceTable::all() const {

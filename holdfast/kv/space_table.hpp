@@ -28,13 +28,23 @@ class SpaceTable {
   SpaceRooms* find(std::uint16_t id) const;
   // That of the id, made if there is none yet. Errors: kNoSpace (no memory for its index).
   Result<SpaceRooms*> make(std::uint16_t id);
-  // It is found no more. Its memory stays until the store closes: handles may know it.
+  // It is found no more, and empty: a space that is made later takes its place. So its address
+  // stays that of a space until the store closes, since handles may know it, and a store that makes
+  // and drops spaces takes no more memory than for those that there were at a time.
   void retire(std::uint16_t id);
 
   // By ascending ids.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (SpaceRooms* space : all())
+      visit(*space);
+  }
+  // The same while none is retired: of use where the caller is in no verb of a space and looks at
+  // its order. What is visited waits for nothing.
+  template <class Visit>
+  void for_each_kept(Visit&& visit) const {
+    const Lock lock(mutex_);
+    for (const auto& space : spaces_)
       visit(*space);
   }
   bool empty() const { return all().empty(); }
@@ -50,7 +60,8 @@ class SpaceTable {
   SparseArray<SpaceRooms*> by_id_;
   mutable KernelMutex mutex_;
   std::vector<std::unique_ptr<SpaceRooms>> spaces_ HF_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<SpaceRooms>> retired_ HF_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<SpaceRooms>> spare_ HF_GUARDED_BY(mutex_);    // Empty, of no id.
+  std::vector<std::unique_ptr<SpaceRooms>> retired_ HF_GUARDED_BY(mutex_);  // Not to be emptied.
 };
 
 }  // namespace holdfast::kv

@@ -6,6 +6,7 @@
 #include <holdfast/kv/read_verbs.hpp>
 #include <holdfast/kv/region_options.hpp>
 #include <holdfast/kv/store_core.hpp>
+#include <holdfast/kv/verify.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
@@ -102,11 +103,7 @@ Status StoreBase::reclaim() {
   return core_->maintenance.reclaim();
 }
 VerifyReport StoreBase::verify() const {
-  if (core()) return core()->verify();
-  VerifyReport nothing_read;
-  nothing_read.defects = {{0, closed().message()}};
-  nothing_read.defects_total = 1;
-  return nothing_read;
+  return core() ? core()->verify() : nothing_verified(closed());
 }
 Status StoreBase::close() {
   if (!core_) return {};

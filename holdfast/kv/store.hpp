@@ -294,12 +294,14 @@ class StoreBase {
   // Reclaims now, in the caller, until what is in use is near live data; also where background is
   // off. Errors: kBusy (called by a verb that is under way), kCorrupt, kIo.
   Status reclaim();
-  // Reads and checks everything on the medium. Finds damage; changes nothing.
+  // Reads and checks everything on the medium. Finds damage; changes nothing. Called by a verb that
+  // is under way it reads nothing, and names that as its only defect (kBusy).
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots, checkpoints or pinned values are held, and from the store's listener: nothing has
-  // changed then. A full medium may have no room for the index: the next open rebuilds it, and says
-  // so (RecoveryReport::clean). The destructor does the same and drops the status.
+  // snapshots, checkpoints or pinned values are held, from the store's listener, and called by a
+  // verb that is under way: nothing has changed then. A full medium may have no room for the index:
+  // the next open rebuilds it, and says so (RecoveryReport::clean). The destructor does the same
+  // and drops the status.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.

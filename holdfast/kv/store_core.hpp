@@ -53,7 +53,7 @@ class StoreCore : public Verbs {
     checkpoints_.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_acq_rel);
   }
   // What keeps the store from being closed; kOk: nothing.
-  Status may_close() const;
+  Status may_close();
   std::uint64_t values_pinned() const;  // By get_pinned().
   // As if the process died: nothing is sealed, nothing is closed, the medium stays as it is.
   void abandon();
@@ -88,10 +88,11 @@ class StoreCore : public Verbs {
   void load_orders(const std::vector<SpaceRooms*>& spaces);
   void stop_loading();
 
-  mutable Mutex expiring_;  // One rule, or reading of the clock, at a time.
-  Mutex marking_;           // One mark at a time.
-  Mutex sampling_;          // Of which verbs there are.
-  HotVerbs untimed_;        // Those that were chosen at open.
+  Mutex expiring_;             // One rule, or reading of the clock, at a time.
+  mutable KernelMutex rules_;  // Of a rule's place. Inside the other; nothing is waited for.
+  Mutex marking_;              // One mark at a time.
+  Mutex sampling_;             // Of which verbs there are.
+  HotVerbs untimed_;           // Those that were chosen at open.
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<bool> stop_loading_{false};

@@ -8,6 +8,13 @@
 
 namespace holdfast::kv {
 
+VerifyReport nothing_verified(const Error& why) {
+  VerifyReport report;
+  report.defects = {{0, why.message()}};
+  report.defects_total = 1;
+  return report;
+}
+
 Verification::Verification(Rooms& rooms, const std::vector<Defect>& found_at_open,
                            std::optional<std::uint16_t> space)
     : rooms_(rooms),
@@ -87,6 +94,7 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
     return defect(offset, name + "its block's summary says otherwise of it");
   if (rooms_.index.hash(record.key_bytes()) != run.hash(i))
     defect(offset, name + "its key's hash is not the summary's");
+  check_dead_bit(run, i, line_at(offset), name);
   if (record.kind() == RecordKind::kErase) {
     ++report_.tombstones;
     return;
@@ -98,7 +106,7 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
   if (check() == IndexHas::kIt) return;
   // Who erased it since run() began may owe the note that it is dead; who put it with others may
   // have filled its run, and not yet published it.
-  if (!rooms_.inside()) HF_MUTANT("K147", rooms_.epochs.synchronize(), void());
+  HF_MUTANT("K147", rooms_.epochs.synchronize(), void());
   HF_MUTANT("K141", rooms_.drain_notes(), void());
   switch (check()) {
     case IndexHas::kIt: return;
@@ -106,7 +114,18 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
       return defect(offset, name + "the index has an older version of its key");
     case IndexHas::kNothing:
       return defect(offset, name + "it is live, but the index does not have its key");
+    case IndexHas::kItThoughDead:
+      return defect(offset, name + "its dead bit is set, but the index leads to it");
   }
+}
+
+// The medium calls nothing dead that is not so in DRAM: it has the bits from there. Unless it was
+// read as it is: with bits that do not count, or those of a mark.
+void Verification::check_dead_bit(const SealedRun& run, std::uint32_t i, Line line,
+                                  const std::string& name) {
+  if (rooms_.gate.read_only() || !run.dead_on_medium(i)) return;
+  if (HF_MUTANT("K152", rooms_.table.is_dead(line.number), true)) return;
+  defect(run.dead_words_at() + i / 8, name + "its dead bit is set on the medium, but it is live");
 }
 
 // A live record is what its key leads to, or was superseded by what it leads to. An operation under
@@ -115,7 +134,7 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
 Verification::IndexHas Verification::check_index(const RecordView& record, Line line,
                                                  std::uint64_t hash, const BlockMeta& meta,
                                                  const std::string& name) {
-  if (rooms_.table.is_dead(line.number)) return IndexHas::kIt;
+  const bool dead = rooms_.table.is_dead(line.number);
   SpaceRooms* const space = rooms_.spaces.find(record.header().space());
   if (record.header().space() != kDefaultSpace && space == nullptr)
     return IndexHas::kIt;  // Dropped.
@@ -123,6 +142,10 @@ Verification::IndexHas Verification::check_index(const RecordView& record, Line 
   const auto guard = rooms_.epochs.enter(own_.participant);
   Place place = index.place(hash);
   auto home = index.latch(place, space == nullptr ? own_ : space->sessions.of_this_thread());
+  if (dead) {
+    const bool led_to = static_cast<bool>(home.find([&](Line at) { return at == line; }));
+    return HF_MUTANT("K153", led_to, false) ? IndexHas::kItThoughDead : IndexHas::kIt;
+  }
   const Entry entry = home.find(index.matches(record.key_bytes()));
   if (!entry && space == nullptr && rooms_.displaced && rooms_.displaced->holds(place, line))
     return IndexHas::kIt;

@@ -153,6 +153,23 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   held_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+void Versions::leave(std::uint64_t version) {
+  const Lock lock(mutex_);
+  left_.push_back(version);
+  any_left_.store(true, std::memory_order_release);
+}
+
+void Versions::close_left(Session& session, BlockTable& table) {
+  std::vector<std::uint64_t> left;
+  {
+    const Lock lock(mutex_);
+    left.swap(left_);
+    any_left_.store(false, std::memory_order_release);
+  }
+  for (const std::uint64_t version : left)
+    close(version, session, table);
+}
+
 std::vector<Line> Versions::newer_lines() const {
   std::vector<Line> newer;
   for (const Shard& own : shards_) {

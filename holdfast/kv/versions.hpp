@@ -39,6 +39,10 @@ class Versions {
   void enter(std::uint64_t version);
   // Ends one, and drops the versions that only it could see: `table` learns that they are dead.
   void close(std::uint64_t version, Session& session, BlockTable& table);
+  // One that ends where close() would wait for the calling thread itself: close_left() closes it.
+  void leave(std::uint64_t version);
+  bool any_left() const { return any_left_.load(std::memory_order_acquire); }
+  void close_left(Session& session, BlockTable& table);
   std::uint64_t snapshots_open() const { return open_.load(std::memory_order_acquire); }
   // Snapshots that are open or whose versions are still being dropped.
   bool held() const { return held_.load(std::memory_order_acquire) != 0; }
@@ -102,8 +106,10 @@ class Versions {
   std::atomic<std::uint64_t> held_{0};
   std::atomic<std::uint64_t> opening_{0};       // Snapshots that are open and not in the list yet.
   std::atomic<const Open*> versions_{nullptr};  // Null: none. Replaced as a whole.
-  Mutex closing_ HF_ACQUIRED_BEFORE(mutex_);    // One snapshot is closed at a time.
-  mutable Mutex mutex_;                         // Of opening and closing: of versions_.
+  std::atomic<bool> any_left_{false};
+  std::vector<std::uint64_t> left_ HF_GUARDED_BY(mutex_);
+  Mutex closing_ HF_ACQUIRED_BEFORE(mutex_);  // One snapshot is closed at a time.
+  mutable Mutex mutex_;                       // Of opening and closing: of versions_.
   mutable std::array<Shard, 64> shards_;
   KernelMutex tombstones_mutex_;
   std::vector<Tombstone> tombstones_ HF_GUARDED_BY(tombstones_mutex_);

@@ -355,6 +355,18 @@ Result<PutOutcome> BasicWrites<R>::put_alone(Bytes key, Bytes value, WriteOption
 }
 
 template <class R>
+Status BasicWrites<R>::put_to_make_room(Bytes key, Bytes value, WriteOptions options) {
+  const auto attempt = [=, this]() -> Status {
+    HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
+    return put_within(key, value, options);
+  };
+  Status outcome = attempt();
+  settle(outcome, attempt);
+  pay_pause(rooms_.sessions.of_this_thread());
+  return outcome;
+}
+
+template <class R>
 Result<bool> BasicWrites<R>::erase_alone(Bytes key, WriteOptions options) {
   return erase<AnyPath>(key, options);
 }

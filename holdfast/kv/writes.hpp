@@ -123,6 +123,8 @@ class BasicWrites {
   // to settle, and so is the pause (pay_pause()).
   Status put_within(Bytes key, Bytes value, WriteOptions options);
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
+  // Of what makes room on a full medium: it may use the blocks that are kept for erases.
+  Status put_to_make_room(Bytes key, Bytes value, WriteOptions options);
   Result<bool> erase_alone(Bytes key, WriteOptions options);
   Result<std::uint64_t> update_word_alone(Bytes key, std::uint32_t offset_bytes,
                                           FunctionRef<std::uint64_t(std::uint64_t)> change,

@@ -76,12 +76,14 @@ void keyspaces(void) {
   OK(hf_space_drop(store, "users"));
   FAILS(hf_space_drop(store, "users"), HF_NOT_FOUND, "users");
   FAILS(hf_space_put(users, "k", 1, "v", 1, 0, NULL), HF_CLOSED, "HF_CLOSED");
+  FAILS(hf_space_count(users, &records), HF_CLOSED, "dropped");
   hf_space_close(users);
   hf_space_close(again);
   hf_space_close(NULL);
   OK(hf_close(store));
   /* One may outlive its store. */
   CHECK(hf_space_get(visits, "of a space", 10, buffer, 8, &bytes) == HF_CLOSED);
+  CHECK(hf_space_count(visits, &records) == HF_CLOSED);
   hf_space_close(visits);
 
   OK(hf_open(path, NULL, &store));

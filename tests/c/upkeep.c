@@ -290,6 +290,7 @@ static void a_child_of_fork(hf_store* store) {
   const pid_t pid = fork();
   if (pid == 0) {
     uint64_t number = 0;
+    size_t length = 0;
     hf_snapshot* snapshot = NULL;
     hf_stats stats;
     stats.size = sizeof stats;
@@ -298,6 +299,7 @@ static void a_child_of_fork(hf_store* store) {
     FAILS(hf_verify(store), HF_CLOSED, "open the store after the fork");
     FAILS(hf_count(store, &number), HF_CLOSED, "open the store after the fork");
     FAILS(hf_clock(store, &number), HF_CLOSED, "open the store after the fork");
+    FAILS(hf_space_name(store, 0, NULL, 0, &length), HF_CLOSED, "open the store after the fork");
     FAILS(hf_durable_up_to(store, &number), HF_CLOSED, "open the store after the fork");
     FAILS(hf_stats_get(store, &stats), HF_CLOSED, "open the store after the fork");
     FAILS(hf_snapshot_open(store, &snapshot), HF_CLOSED, "open the store after the fork");

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/kv/space.hpp>
 
 #include "for_tests.hpp"
 #include "support.hpp"
@@ -320,6 +321,56 @@ TEST_P(Full, AnOpenSnapshotIsNamedWhereItHoldsWhatWouldMakeRoom) {
   for (std::uint64_t i = 0; i < 500; ++i)
     ASSERT_TRUE(store.put(key(i), expected[key(i)] = value(i + 90'000))) << i;
   expect_nothing_lost(store, options, expected);
+}
+
+// What makes room is not refused for want of it: the clock, by which records expire, and the end of
+// a keyspace. Nor after a close or a death, nor often: each supersedes a record of its own.
+TEST_P(Full, TheClockAndADropGoThroughAndMakeRoom) {
+  const StoreOptions options = fixed(false);
+  auto store = open(options);
+  ASSERT_TRUE(store.expire({.prefix = "stamped"}));
+  std::uint64_t next = 0;
+  const auto fill = [&](std::uint64_t end, Space* space) {
+    for (int refused = 0; refused < 2; ++next) {
+      std::string text = value(next);
+      std::memcpy(text.data(), &end, sizeof end);
+      const auto put = space != nullptr && next % 2 == 0
+                           ? space->put(key(next), text)
+                           : store.put("stamped" + std::to_string(next), text);
+      refused = put ? 0 : refused + 1;
+      if (!put) {
+        EXPECT_EQ(put.code(), Errc::kNoSpace);
+      }
+    }
+  };
+  const auto expect_room = [&](const char* what) {
+    for (int i = 0; i < 300; ++i)
+      ASSERT_TRUE(store.put("plain" + std::to_string(i), value(1))) << what << i;
+    for (int i = 0; i < 300; ++i)
+      ASSERT_TRUE(store.erase("plain" + std::to_string(i)).value()) << what << i;
+  };
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const std::uint64_t clock = round * 10'000, end = clock + 5'000;
+    auto space = store.create_space("dropped").value();
+    fill(end, &space);
+    if (round == 1) {
+      ASSERT_TRUE(store.close());
+    }
+    if (round == 2) ForTests::abandon(store);
+    if (round != 0) store = open(with_access(RegionAccess::kOpen, options));
+    fill(end, nullptr);  // The lanes of before are sealed: there may be room.
+    for (std::uint64_t tick = 1; tick <= 1'500; ++tick) {
+      const auto set = store.set_clock(clock + tick);
+      ASSERT_TRUE(set) << tick << ": " << set.error().message();
+    }
+    const auto dropped = store.drop_space("dropped");
+    ASSERT_TRUE(dropped) << dropped.error().message();
+    ASSERT_NO_FATAL_FAILURE(expect_room("after the drop "));
+    fill(end, nullptr);
+    ASSERT_TRUE(store.set_clock(end));
+    ASSERT_NO_FATAL_FAILURE(expect_room("after the clock "));
+    EXPECT_TRUE(store.verify().ok());
+  }
 }
 
 // The limit on what the background moves per second does not bind who waits for room, nor for the

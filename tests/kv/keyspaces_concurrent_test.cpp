@@ -311,5 +311,43 @@ TEST_P(KeyspacesConcurrent, VerificationBesideGroupsFindsNoDamage) {
   writer.join();
 }
 
+// What stats() reads is being written where a run is opened or freed, and where a keyspace takes the
+// place of one that was dropped. For ThreadSanitizer.
+TEST_P(KeyspacesConcurrent, StatsAndCheckpointsBesideWritersAndDrops) {
+  StoreOptions options = tiny();
+  options.order = true;
+  auto store = open(options);
+  auto space = store.create_space("written").value();
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; !stop; ++i)
+      ASSERT_TRUE(space.put(std::to_string(i % 200), text_of(i, i % 50 == 0 ? 9'000 : 300)));
+  });
+  std::thread reader([&] {
+    while (!stop) {
+      const SpaceStats stats = space.stats();
+      EXPECT_LE(stats.records, 200u);
+      EXPECT_GE(store.stats().dram_index_bytes, stats.dram_index_bytes);
+    }
+  });
+  std::vector<std::byte> bytes;
+  for (int round = 0; round < 20; ++round) {
+    auto other = store.create_space("dropped").value();
+    EXPECT_TRUE(other.put("key", "value"));
+    EXPECT_TRUE(store.drop_space("dropped"));
+    const auto checkpoint = store.checkpoint().value();
+    std::thread reclaimer([&] { EXPECT_TRUE(store.reclaim()); });
+    for (std::size_t i = 0; i < checkpoint.runs().size(); ++i) {
+      bytes.resize(checkpoint.runs()[i].bytes);
+      EXPECT_TRUE(checkpoint.read(i, bytes));
+    }
+    reclaimer.join();
+  }
+  stop = true;
+  writer.join();
+  reader.join();
+  EXPECT_TRUE(store.verify().ok());
+}
+
 }  // namespace
 }  // namespace holdfast::kv

@@ -3,6 +3,7 @@
 #include <map>
 
 #include <holdfast/kv/checkpoint.hpp>
+#include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/space.hpp>
 #include <holdfast/kv/store_core.hpp>
 
@@ -186,6 +187,45 @@ TEST_P(InKeyspaces, ADroppedOneIsGoneAndItsMediumIsFree) {
 }
 
 // A pinned value keeps its run, so the process dies with runs of a space that was dropped.
+// Another space takes its rooms: with no key of it, no horizon, no order, and under another number.
+TEST_P(InKeyspaces, OneThatTakesThePlaceOfADroppedOneIsNew) {
+  StoreOptions options = tiny();
+  options.order = true;
+  auto store = open(options);
+  for (int round = 0; round < 4; ++round) {
+    auto old = store.create_space("old").value();
+    ASSERT_TRUE(store.expire(old, {.prefix = "s", .ttl = 1}));
+    for (int i = 0; i < 300; ++i)
+      ASSERT_TRUE(old.put("key" + std::to_string(i), text_of(static_cast<std::uint64_t>(i), 200)));
+    ASSERT_TRUE(old.erase("key7").value());
+    {
+      const auto snapshot = old.snapshot();
+    }
+    auto cursor = old.cursor().value();
+    ASSERT_TRUE(cursor.first(""));
+    ASSERT_TRUE(store.drop_space("old"));
+    auto fresh = store.create_space("fresh").value();
+    EXPECT_EQ(fresh.count(), 0u);
+    EXPECT_EQ(content(fresh), Content());
+    EXPECT_EQ(value_in(fresh, "key8"), name(Errc::kNotFound));
+    EXPECT_FALSE(fresh.cursor().value().first(""));
+    EXPECT_TRUE(store.expiry_rules(fresh).value().empty());
+    EXPECT_EQ(old.put("key8", "value").code(), Errc::kClosed);
+    EXPECT_FALSE(cursor.next());
+    EXPECT_EQ(cursor.status().code(), Errc::kClosed);
+    for (int i = 0; i < 20; ++i)
+      ASSERT_TRUE(fresh.put("key" + std::to_string(i), "fresh"));
+    EXPECT_EQ(value_in(fresh, "key7"), "fresh");
+    EXPECT_EQ(store.count(), 0u);
+    EXPECT_TRUE(store.verify().ok());
+    ASSERT_TRUE(store.drop_space("fresh"));
+  }
+  EXPECT_TRUE(store.close());
+  store = open(options);
+  EXPECT_TRUE(store.spaces().empty());
+  EXPECT_EQ(store.stats().records, 0u);
+}
+
 TEST_P(InKeyspaces, WhatADropLeftBehindIsFreedByTheNextOpen) {
   auto store = open();
   auto space = store.create_space("gone").value();

@@ -9,6 +9,7 @@
 
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/kv/background_pool.hpp>
+#include <holdfast/kv/space.hpp>
 
 #include "support.hpp"
 
@@ -244,6 +245,45 @@ TEST(BackgroundPool, AForkedChildGetsOneOfItsOwn) {
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(BackgroundPool::of_process()->threads(), 1u);
+}
+
+// An index of its own for each, of 250 KiB, stayed until the store closed, and sessions of it, which
+// whoever waits for threads asks one by one.
+class KeyspacesMadeAndDropped : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(InOrderOrNot, KeyspacesMadeAndDropped, testing::Bool());
+
+TEST_P(KeyspacesMadeAndDropped, TakeNoMoreMemoryNorTime) {
+  const Scratch scratch = Scratch::tmpfs();
+  StoreOptions options;
+  options.order = GetParam();
+  auto store = Store<>::open(scratch.path("store") + "?granularity=line", options).value();
+  const auto make_and_drop = [&](int rounds) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < rounds; ++i) {
+      const std::string name = "space" + std::to_string(i);
+      auto space = store.create_space(name).value();
+      EXPECT_TRUE(space.put("key", "value"));
+      EXPECT_TRUE(store.drop_space(name));
+    }
+    return milliseconds_since(start);
+  };
+#ifdef HF_TSAN
+  constexpr int kRounds = 200;
+#else
+  constexpr int kRounds = 1'000;
+#endif
+  make_and_drop(kRounds);
+  const std::uint64_t before = resident_bytes();
+  const double first = make_and_drop(kRounds);
+  make_and_drop(7 * kRounds);
+  const double last = make_and_drop(kRounds);
+  const std::uint64_t grown = std::max(resident_bytes(), before) - before;
+  std::cout << grown / 1024 << " KiB more after " << 9 * kRounds << "; " << first / kRounds
+            << " ms each at first, " << last / kRounds << " at last\n";
+#ifndef HF_TSAN                // Its own memory grows with what it has seen.
+  EXPECT_LT(grown, 10 * MiB);  // Names, on the medium and in its index.
+#endif
+  EXPECT_LT(last, 5 * first);  // A busy machine has others; it was more than twentyfold.
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <holdfast/base/random.hpp>
 
+#include "for_tests.hpp"
 #include "support.hpp"
 
 namespace holdfast::kv {
@@ -78,6 +79,42 @@ TEST(Options, MaxBytesOfAStoreThatIsThereMayBeBelowWhatANewOneTakes) {
   }
   options.max_bytes = 4095;
   expect_refused(options, "max_bytes", "4095", "at least 4096");
+}
+
+// Free blocks beyond it were written to, and the error named the medium's size as max_bytes.
+TEST(Options, ASmallerMaxBytesThanTheMediumHoldsForItsFreeBlocks) {
+  const Scratch scratch = Scratch::tmpfs();
+  const std::string spec = scratch.path("store");
+  const auto number = [](int i) { return std::to_string(i); };
+  const std::string value(1'000, 'v');
+  {
+    auto store = Store<>::open(spec, tiny()).value();
+    for (int i = 0; i < 4'000; ++i)
+      ASSERT_TRUE(store.put(number(i), value));
+    for (int i = 0; i < 4'000; ++i)
+      if (i % 10 != 0) ASSERT_TRUE(store.erase(number(i)));
+    ForTests::abandon(store);
+  }
+  StoreOptions options = tiny();
+  options.max_bytes = 1 * MiB;
+  auto store = Store<>::open(spec, options).value();
+  EXPECT_GT(store.stats().medium_bytes, 4 * MiB);
+  const auto fill = [&] {
+    for (int i = 10'000;; ++i) {
+      const auto put = store.put(number(i), value);
+      if (put) continue;
+      EXPECT_EQ(put.code(), Errc::kNoSpace);
+      EXPECT_TRUE(mentions(put.error(), "max_bytes=1048576")) << put.error().message();
+      EXPECT_LE(store.stats().used_bytes, options.max_bytes);
+      return i - 10'000;
+    }
+  };
+  const int first = fill();
+  EXPECT_GT(first, 300);
+  for (int i = 0; i < 4'000; i += 10)
+    ASSERT_TRUE(store.erase(number(i)).value());
+  EXPECT_GT(fill(), first + 250);
+  EXPECT_TRUE(store.verify().ok());
 }
 
 TEST(Options, MaxBytesHoldsASegmentAndIsWithinWhatLinesCanName) {

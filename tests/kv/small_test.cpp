@@ -99,5 +99,25 @@ TEST(SmallOptions, AContradictionNamesBothLimits) {
   EXPECT_TRUE(mentions(refused.error(), "max_bytes=1048576")) << refused.error().message();
 }
 
+// A block of the table describes so many blocks, and no run crosses it: 4 MiB of 8 KiB blocks.
+TEST_P(Small, AValueThatItsBlocksDoNotHoldIsRefusedWithTheWayOut) {
+  auto store = open();
+  const std::string large = text_of(1, 5 * MiB), part = large.substr(0, 1 * MiB);
+  const auto expect_refused = [](const auto& outcome) {
+    EXPECT_EQ(outcome.code(), Errc::kTooLarge);
+    for (const char* said : {"takes 5251072 bytes", "block_bytes=8192", "4186112", "append()"})
+      EXPECT_TRUE(mentions(outcome.error(), said)) << outcome.error().detail;
+  };
+  expect_refused(store.put("key", large));
+  ASSERT_TRUE(store.put("key", part));
+  expect_refused(store.update("key", [&](std::string& value) { value = large; }));
+  for (int i = 0; i < 4; ++i)
+    ASSERT_TRUE(store.append("key", part));
+  expect_contents(store, {{"key", part + part + part + part + part}});
+  expect_refused(store.update("key", [&](std::string& value) { value = large; }));
+  expect_contents(store, {{"key", part + part + part + part + part}});
+  ASSERT_TRUE(store.put("fits", large.substr(0, 4'100'000)));
+}
+
 }  // namespace
 }  // namespace holdfast::kv
