@@ -140,6 +140,7 @@ Verification::IndexHas Verification::check_index(const RecordView& record, Line 
     return IndexHas::kIt;  // Dropped.
   KeyIndex& index = space == nullptr ? rooms_.index : space->index;
   const auto guard = rooms_.epochs.enter(own_.participant);
+  if (dead && !index.leads_to(hash, line, guard)) return IndexHas::kIt;
   Place place = index.place(hash);
   auto home = index.latch(place, space == nullptr ? own_ : space->sessions.of_this_thread());
   if (dead) {
