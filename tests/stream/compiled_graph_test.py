@@ -430,6 +430,22 @@ def check_wide_rows(directory, cache):
     print('rows of 40 columns are the same', flush=True)
 
 
+def check_made_texts(cache):
+    """A window gives out a million rows, and a text of 200 bytes is made for each: they do not stay until its end."""
+    text = ("CREATE TABLE e (v BIGINT, ts AS TO_TIMESTAMP_LTZ(v / 1000000, 3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', "
+            "'number-of-rows' = '1000000', 'rows-per-second' = '100000000', 'fields.v.kind' = 'sequence', 'fields.v.start' = '1', "
+            "'fields.v.end' = '1000000');\nSELECT COUNT(*) FROM (SELECT UPPER(REPEAT('x', 200) || CAST(v AS STRING)) AS u FROM TABLE(TUMBLE("
+            "TABLE e, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end, v) t WHERE u LIKE '%00000'")
+    assert run(cache, 'wait', text, '--final').stdout.split() == ['EXPR$0', '10']  # The compiler takes memory, too: once.
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--final', '--compile', 'wait', '--cache', str(cache), '-e', text],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    message = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    assert status == 0 and 'compiled' in message, message
+    assert used.ru_maxrss < 200 << 10, f'{used.ru_maxrss} KiB'
+    print(f'made texts: {used.ru_maxrss >> 10} MiB at most', flush=True)
+
+
 # ---- 5. Errors ----
 def check_errors(directory, cache):
     head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
@@ -460,6 +476,7 @@ def main():
         check_wide_rows(directory, cache)
         check_over(directory, cache)
         check_further(directory, cache)
+        check_made_texts(cache)
         check_errors(directory, cache)
         check_nexmark(cache)
         for state in stores(HOLDFAST):

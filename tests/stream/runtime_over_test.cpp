@@ -87,7 +87,7 @@ struct Over {
   using Key = typename Aggregates::Key;
   using State = typename Aggregates::State;
   static constexpr std::int64_t kNode = 0, kPreceding = kSince;
-  static constexpr bool kRows = kOfRows, kMakesTexts = false;
+  static constexpr bool kRows = kOfRows;
   static Key key(const Row& row, query::Run&) { return Aggregates::key(row); }
   static auto time(const Row& row) { return row.get<1>(); }
   static void add(State& state, const Row& row, query::Run&) {

@@ -101,7 +101,7 @@ class NodeWriter {
   Made operator()(const sql::Join& join) {
     const auto left = columns_of(0).size();
     line("struct Node" + self_ + " {");
-    constant("std::int64_t", "kNode", self_);
+    node();
     constant("auto", "kKind", "JoinKind::" + name_of(join.kind));
     alias("Left", input_row(0));
     alias("Right", input_row(1));
@@ -188,10 +188,7 @@ class NodeWriter {
     constant("std::int64_t", "kPreceding", std::to_string(over.preceding));
     key("key", "Row", over.partition, 0);
     column("time", "Row", over.time_column);
-    const bool others_make_texts = std::exchange(parts_.makes_texts, false);
     gather("add", over.aggregates);
-    constant("bool", "kMakesTexts", parts_.makes_texts && !follows_clock() ? "true" : "false");
-    parts_.makes_texts = parts_.makes_texts || others_make_texts;
     line("  static Out out(const Row& row, const State& state, Run& run) {");
     std::string values = "row";
     for (std::size_t i = 0; i < over.aggregates.size(); ++i) {  // In turn: the first error counts.
@@ -242,8 +239,12 @@ class NodeWriter {
 
   void begin(const std::string& row) {
     line("struct Node" + self_ + " {");
-    constant("std::int64_t", "kNode", self_);
+    node();
     alias("Row", row);
+  }
+  void node() {
+    constant("std::int64_t", "kNode", self_);
+    if (follows_clock()) constant("bool", "kFollowsClock", "true");
   }
   // A clock moves the watermark while a row is on its way: then its texts must stay.
   bool follows_clock() const {

@@ -152,6 +152,13 @@ class Kept {
   [[no_unique_address]] std::conditional_t<Row::kTexts, std::unique_ptr<char[]>, Nothing> texts_;
 };
 
+// Behind rows that a node gave out because the watermark moved: nobody has them any more, so texts
+// that were made for them may go. Not where a clock moves it while other rows are on their way.
+template <class Definition>
+void forget_given(Run& run) {
+  if constexpr (!requires { Definition::kFollowsClock; }) run.forget_texts();
+}
+
 // ---- State ----
 
 // Slices of an operator begin here (graph_operators.cpp: kSlicesOfOperator).

@@ -62,6 +62,7 @@ class SliceGroups {
     const auto emit = [&](const auto& key, const auto& state, std::int64_t end) {
       const auto row = Definition::out(key, state, slices_.start_of(end), end, run_);
       if (!run_.failed) Definition::give(graph, Change::kInsert, row);
+      forget_given<Definition>(run_);
     };
     slices_.advance(watermark, [&](std::int64_t end) {
       slices_.fire(end, emit);
@@ -133,6 +134,7 @@ class WindowGroups {
         stored_.erase(entry.state.mark, key_of(window.key(), entry.key));
         const auto row = Definition::out(entry.key, entry.state.state, start, end, run_);
         if (!run_.failed) Definition::give(graph, Change::kInsert, row);
+        forget_given<Definition>(run_);
         return !run_.failed;
       });
       if constexpr (Definition::Out::kTexts) run_.flush();  // They go with the window.

@@ -358,6 +358,7 @@ class WindowRank {
       if (i + 1 >= Definition::kFirst)
         Definition::give(graph, Change::kInsert, rows[i].row(), static_cast<std::int64_t>(i) + 1);
     }
+    forget_given<Definition>(run_);
   }
 
   Run& run_;

@@ -10,8 +10,6 @@
 //   Row, Out                              what comes in, what goes out
 //   Key, key(row, run), time(row)         the partition
 //   State, add(state, row, run)           the aggregates
-//   kMakesTexts                           add() makes texts, and no row may be on its way when the
-//                                         watermark moves: its texts would go
 //   out(row, state, run)
 //   give(graph, change, out)              to those that read it
 //
@@ -295,7 +293,7 @@ class OverRows {
     for (const auto& ending : ending_) {
       if (run_.failed) return;
       give(graph, *partitions_.of_number(ending.entry), time);
-      if constexpr (Definition::kMakesTexts) run_.forget_texts();  // There may be many in a frame.
+      forget_given<Definition>(run_);
     }
   }
   // By the bytes of their parts of keys.

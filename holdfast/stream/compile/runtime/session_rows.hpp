@@ -211,6 +211,7 @@ class SessionRows {
       if (!run_.failed)
         Definition::give(graph, Change::kInsert, item->row, session.start(), session.end());
     }
+    forget_given<Definition>(run_);
     if constexpr (Row::kTexts) run_.flush();
     for (auto* const item : session.rows)
       memory_.give(item, bytes_of(item->row));

@@ -65,6 +65,7 @@ class SortRows {
         if (place < Definition::kOffset) continue;
         if (place - Definition::kOffset >= Definition::kLimit) return;
         Definition::give(graph, Change::kInsert, counted->row.row());
+        forget_given<Definition>(run_);
       }
     }
   }

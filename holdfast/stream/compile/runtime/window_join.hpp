@@ -175,6 +175,7 @@ class WindowJoin : JoinRules<Definition> {
   void join_window(Graph& graph, Window& window) {
     const auto join = [&](const auto& entry) {
       join_key(graph, window, entry.state.left.first, entry.state.right.first);
+      forget_given<Definition>(run_);
       return !run_.failed;
     };
     const auto shows = [](const auto& entry) {
