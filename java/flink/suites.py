@@ -19,8 +19,9 @@ EXPECTED = {
         'testIncrementalCleanup': 9, 'testIncrementalCleanupWholeState': 9, 'testMergeNamespaces': 4, 'testValueSetNull': 8,
         'testMultipleKeysWithSnapshotCleanup': 9, 'testMultipleNamespacesWithSnapshotCleanup': 9}),
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
-    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (11, {}),
+    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (12, {}),
     'org.holdfast.flink.JobsTest': (16, {}),
+    'org.holdfast.flink.PackTest': (2, {}),
     'org.holdfast.flink.StatePlaceTest': (5, {}),
     'org.holdfast.flink.ValueCacheTest': (13, {}),
 }
