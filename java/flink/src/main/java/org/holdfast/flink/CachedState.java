@@ -88,7 +88,12 @@ abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
     return value(bytes, bytes.length);
   }
 
+  /** Null ends it: what Flink makes of two accumulators that both have expired is null. */
   final void save(V value) throws IOException {
+    if (value == null) {
+      clear();
+      return;
+    }
     final Object kept = asObjects ? value : serialized(value).getCopyOfBuffer();
     final int count = keyCount();
     cache.put(keyBytes(), count, kept);
