@@ -13,8 +13,11 @@ import java.nio.ByteBuffer;
  *
  * <p>Who wants few records says how many: then no more are fetched.
  *
- * <p>Of a live store: each record as it was when its group was fetched. From one thread at a time. It goes before its
- * store is closed. Its memory is for the next iterator of the thread that closes it.
+ * <p>Of a live store: each record as it was when its group was fetched. It goes before its store is closed. Its memory is
+ * for the next iterator of the thread that moved it, if that closes it.
+ *
+ * <p>Threads: one at a time. Another one may close it meanwhile: that waits for a call of native code that is under way, and
+ * then the user is told.
  */
 public final class HoldfastIterator implements AutoCloseable {
   private static final int FIRST_GROUP_BYTES = 4 << 10;
@@ -32,6 +35,8 @@ public final class HoldfastIterator implements AutoCloseable {
   private boolean more;
   // How many records are wanted, the present one included.
   private long wanted;
+  // Who moved it last, and may be reading a record.
+  private Thread user;
 
   HoldfastIterator(long handle) {
     this.handle = handle;
@@ -43,7 +48,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   /** The same, and it ends behind `most` records, at least 1. */
-  public void first(byte[] prefix, long most) {
+  public synchronized void first(byte[] prefix, long most) {
     wanted = wanted(most);
     moved(Native.iterFirst(handle(), SOUGHT.get().set(prefix), prefix.length));
   }
@@ -54,7 +59,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   /** The same, and it ends behind `most` records, at least 1. */
-  public void seek(byte[] key, long most) {
+  public synchronized void seek(byte[] key, long most) {
     wanted = wanted(most);
     moved(Native.iterSeek(handle(), SOUGHT.get().set(key), key.length));
   }
@@ -68,11 +73,7 @@ public final class HoldfastIterator implements AutoCloseable {
     if (at >= end) return;
     at += packedBytes();
     --wanted;
-    if (at >= end && more && wanted > 0) {
-      // A short scan takes little memory, a long one few calls.
-      group.ensure(Math.min(SpareBytes.LARGEST, 4L * group.capacity()));
-      fetch();
-    }
+    if (at >= end && more && wanted > 0) fetchMore();
   }
 
   /** Where the key of the present record lies, until the iterator moves. At no record this and the following throw. */
@@ -109,12 +110,13 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
     if (handle == 0) return;
     Native.iterClose(handle);
     handle = 0;
     at = end = 0;
-    SpareBytes.give(group);
+    // Another iterator's records must not come under a user who reads one.
+    if (user == null || user == Thread.currentThread()) SpareBytes.give(group);
     group = null;
   }
 
@@ -127,13 +129,14 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   private Bytes present() {
-    if (!valid()) throw new IllegalStateException("the iterator is at no record");
-    return group;
+    final Bytes present = group;
+    if (!valid() || present == null) throw new IllegalStateException("the iterator is at no record");
+    return present;
   }
 
   private byte[] copy(int from, int count) {
     final byte[] bytes = new byte[count];
-    group.buffer().get(from, bytes);
+    present().buffer().get(from, bytes);
     return bytes;
   }
 
@@ -141,7 +144,15 @@ public final class HoldfastIterator implements AutoCloseable {
     return (HEADER_BYTES + keyBytes() + valueBytes() + 7) & ~7;
   }
 
+  private synchronized void fetchMore() {
+    handle(); // It is not closed.
+    // A short scan takes little memory, a long one few calls.
+    group.ensure(Math.min(SpareBytes.LARGEST, 4L * group.capacity()));
+    fetch();
+  }
+
   private void moved(int code) {
+    user = Thread.currentThread();
     at = end = 0;
     more = code == 0;
     if (code != 0 && code != HoldfastStore.ABSENT) Native.checked(code);

@@ -420,6 +420,61 @@ final class StoreTest {
     }
   }
 
+  private interface User {
+    void use() throws Exception;
+  }
+
+  /** `what` is closed by this thread while another one uses it, which is told by an exception. */
+  private static void closedInUse(AutoCloseable what, User user) throws Exception {
+    final AtomicLong calls = new AtomicLong();
+    final AtomicReference<Throwable> ended = new AtomicReference<>();
+    final Thread thread =
+        new Thread(
+            () -> {
+              try {
+                for (; ; calls.incrementAndGet()) user.use();
+              } catch (Throwable failure) {
+                ended.set(failure);
+              }
+            });
+    thread.start();
+    while (calls.get() < 3 && thread.isAlive()) Thread.onSpinWait();
+    what.close();
+    thread.join();
+    // The latter: behind the last record that it had.
+    assertTrue(
+        ended.get() instanceof HoldfastException exception
+                && exception.code() == HoldfastException.CLOSED
+            || ended.get() instanceof IllegalStateException,
+        () -> String.valueOf(ended.get()));
+  }
+
+  /** It ended the JVM, or the other thread waited for ever. */
+  @Test
+  void whatIsClosedUnderAnotherThreadIsRefusedThere() throws Exception {
+    try (HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered())) {
+      for (int i = 0; i < 2000; ++i) store.put(bytes("key" + i), new byte[200]);
+      for (int round = 0; round < 200; ++round) {
+        final HoldfastIterator records = store.iterator();
+        closedInUse(
+            records,
+            () -> {
+              for (records.first(bytes("")); records.valid(); records.next()) records.value();
+            });
+        final HoldfastSnapshot snapshot = store.snapshot();
+        closedInUse(snapshot, () -> snapshot.get(bytes("key7")));
+        final HoldfastCheckpoint checkpoint = store.checkpoint();
+        final ByteBuffer run = ByteBuffer.allocateDirect((int) checkpoint.runs()[0].bytes());
+        closedInUse(
+            checkpoint,
+            () -> {
+              checkpoint.privatePart();
+              checkpoint.read(0, run);
+            });
+      }
+    }
+  }
+
   /** A thread that had not called any store before waited for the close of another store, and for what that waited for. */
   @Test
   void aStoreThatIsClosedHoldsUpNoOther() throws Exception {
