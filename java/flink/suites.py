@@ -24,7 +24,7 @@ EXPECTED = {
     'org.holdfast.flink.JobsTest': (16, {}),
     'org.holdfast.flink.PackTest': (2, {}),
     'org.holdfast.flink.StatePlaceTest': (5, {}),
-    'org.holdfast.flink.ValueCacheTest': (13, {}),
+    'org.holdfast.flink.ValueCacheTest': (17, {}),
 }
 
 

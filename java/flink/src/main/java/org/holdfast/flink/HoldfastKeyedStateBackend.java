@@ -450,6 +450,7 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
     try {
       store.close();
     } finally {
+      states.values().forEach(AbstractHoldfastState::drop);
       IOUtils.closeQuietly(budget);
     }
   }
