@@ -202,7 +202,7 @@ final class IncrementalRestore<K> {
     final byte[] prefix = StateStore.key(number, new byte[0]);
     byte[] last = null;
     for (List<StateStore.Entry> some;
-        !(some = from.read(prefix, last, RECORDS_AT_ONCE)).isEmpty(); ) {
+        !(some = from.read(prefix, last, RECORDS_AT_ONCE).all()).isEmpty(); ) {
       for (StateStore.Entry entry : some) {
         last = entry.key();
         targets.store().put(StateStore.key(ours, StateStore.canonical(last)), entry.value());

@@ -89,8 +89,16 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
       "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
           + " parallelism; or set state.backend.holdfast.region to a directory.";
 
-  /** A store that found no space says whose it is, and what can be done. */
+  /** A store that found no space, or a key that is too long, says whose it is, and what can be done. */
   RuntimeException named(HoldfastException failure) {
+    if (failure.code() == HoldfastException.TOO_LARGE) {
+      return new FlinkRuntimeException(
+          "HF_TOO_LARGE: the keyed state of "
+              + name
+              + ": key, namespace and the key of a map's entry may take 65536 bytes together, a value 2 GiB. Have a digest of"
+              + " a long text as key.",
+          failure);
+    }
     if (failure.code() != HoldfastException.NO_SPACE) return failure;
     return new FlinkRuntimeException(
         "HF_NO_SPACE: the keyed state of "

@@ -58,6 +58,8 @@ final class ValueCache<V> {
   private static final int ACCESSES_ASIDE = 1 << 20;
   // Of a place beside the bytes of key and value: itself, and what the JVM has in front of both.
   private static final int PLACE_BYTES = 96;
+  // Larger ones go by. So a key that the store refuses is refused at once.
+  private static final int LARGEST_KEY_BYTES = 4 << 10;
   // What it takes of the heap's share at a time.
   private static final int BYTES_AT_ONCE = 64 << 10;
   private static final VarHandle LOCK;
@@ -126,7 +128,7 @@ final class ValueCache<V> {
       Place<V> place = find(set, hash, key, count);
       if (place != null) return place.value;
       final V value = backing.read(key, count);
-      if (value != null && !backing.isSmall(value) || !hasRoom(set, null, heapBytes(count, value))) {
+      if (value != null && !backing.isSmall(value) || !hasRoom(set, null, count, value)) {
         return value;
       }
       place = take(set, hash, key, count);
@@ -147,7 +149,7 @@ final class ValueCache<V> {
     try {
       final int hash = hash(key, count), set = set(hash);
       Place<V> place = find(set, hash, key, count);
-      if (!backing.isSmall(value) || !hasRoom(set, place, heapBytes(count, value))) {
+      if (!backing.isSmall(value) || !hasRoom(set, place, count, value)) {
         backing.write(key, count, value);
         if (place != null) dropFirst(set);
         return;
@@ -327,8 +329,10 @@ final class ValueCache<V> {
     bytes += place.bytes;
   }
 
-  /** Whether `place`, or a new one where it is null, may take so many bytes; the last of its set goes for it. */
-  private boolean hasRoom(int set, Place<V> place, int wanted) throws IOException {
+  /** Whether `place`, or a new one where it is null, may have key and value; the last of its set goes for it. */
+  private boolean hasRoom(int set, Place<V> place, int keyCount, V value) throws IOException {
+    if (keyCount > LARGEST_KEY_BYTES) return false;
+    final int wanted = heapBytes(keyCount, value);
     final int more = wanted - (place == null ? 0 : place.bytes);
     if (isGranted(more)) return true;
     int last = WAYS - 1;

@@ -1,11 +1,21 @@
 package org.apache.flink.runtime.state;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.flink.api.common.state.ListState;
+import org.apache.flink.api.common.state.MapState;
+import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.state.ReducingState;
 import org.apache.flink.api.common.state.ReducingStateDescriptor;
+import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.typeutils.base.LongSerializer;
+import org.apache.flink.api.common.typeutils.base.StringSerializer;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.holdfast.flink.HoldfastKeyedStateBackend;
 import org.holdfast.flink.HoldfastStateBackend;
 import org.junit.jupiter.api.AfterEach;
@@ -44,6 +54,72 @@ final class StatesTest {
     assertThat(backend.numKeyValueStateEntries()).isZero(); // Writes what is cached.
     sum.add(3L);
     assertThat(sum.get()).isEqualTo(3);
+  }
+
+  /** A value under it was cached, and the checkpoint that wrote it failed. */
+  @Test
+  void aKeyThatIsTooLongIsRefusedAtOnceAndNamed() throws Exception {
+    final ValueState<String> value = StateProgram.state(backend, 0, StateProgram.VALUE);
+    final ListState<String> list = StateProgram.state(backend, 0, StateProgram.LIST);
+    final MapState<String, String> map =
+        StateProgram.state(
+            backend,
+            0,
+            new MapStateDescriptor<>("texts", StringSerializer.INSTANCE, StringSerializer.INSTANCE));
+    final String most = "x".repeat(65_000), tooLong = "x".repeat(70_000);
+    map.put(most, "a value");
+    assertThat(map.get(most)).isEqualTo("a value");
+    backend.setCurrentKey(most);
+    value.update("another");
+    assertThat(value.value()).isEqualTo("another");
+    value.clear();
+    assertThat(value.value()).isNull();
+    for (ThrowingCallable use :
+        List.<ThrowingCallable>of(
+            () -> map.put(tooLong, "a value"),
+            () -> map.remove(tooLong),
+            () -> value.update("another"),
+            () -> list.add("one more"))) {
+      backend.setCurrentKey(tooLong);
+      assertThatThrownBy(use)
+          .hasMessageContaining("HF_TOO_LARGE: the keyed state of operator")
+          .hasMessageContaining("65536 bytes");
+    }
+    assertThat(backend.numKeyValueStateEntries()).isEqualTo(1);
+  }
+
+  /** Of 300 lists of 2 MB that lie side by side 256 were on the heap at a time. */
+  @Test
+  void keysOfLargeValuesAndTheirMapsTakeLittleOfTheHeap() throws Exception {
+    final ListState<String> list = StateProgram.state(backend, 0, StateProgram.LIST);
+    final MapState<Integer, String> map = StateProgram.state(backend, 0, StateProgram.MAP);
+    final int texts = 12, large = 2 << 20;
+    for (int i = 0; i < texts; ++i) {
+      backend.setCurrentKey("key " + i);
+      list.add("x".repeat(large));
+      backend.setCurrentKey("of the map");
+      map.put(i, "x".repeat(large / 2));
+    }
+    final long before = usedHeap();
+    try (Stream<String> keys = backend.getKeys("list", 0)) {
+      final Iterator<String> each = keys.iterator();
+      each.next();
+      assertThat(usedHeap() - before).isLessThan(5L * large);
+      for (int i = 1; i < texts; ++i) each.next();
+      assertThat(each.hasNext()).isFalse();
+    }
+    int entries = 0;
+    for (Map.Entry<Integer, String> entry : map.entries()) {
+      assertThat(entry.getKey()).isEqualTo(entries);
+      assertThat(entry.getValue()).hasSize(large / 2);
+      if (entries++ == 0) assertThat(usedHeap() - before).isLessThan(5L * large);
+    }
+    assertThat(entries).isEqualTo(texts);
+  }
+
+  private static long usedHeap() {
+    System.gc();
+    return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
   }
 
   private static Long sumOrNull(long one, long other) {
