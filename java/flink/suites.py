@@ -23,7 +23,7 @@ EXPECTED = {
     'org.apache.flink.runtime.state.StatesTest': (3, {}),
     'org.holdfast.flink.JobsTest': (16, {}),
     'org.holdfast.flink.PackTest': (2, {}),
-    'org.holdfast.flink.StatePlaceTest': (5, {}),
+    'org.holdfast.flink.StatePlaceTest': (7, {}),
     'org.holdfast.flink.ValueCacheTest': (17, {}),
 }
 

@@ -85,9 +85,19 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
     }
   }
 
-  static final String REMEDY =
-      "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
-          + " parallelism; or set state.backend.holdfast.region to a directory.";
+  /** What can be done where the slot's memory is used up. */
+  String moreMemory() {
+    final String raise =
+        "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
+            + " parallelism";
+    return inMemory() ? raise + "; or set state.backend.holdfast.region to a directory." : raise + ".";
+  }
+
+  private String moreSpace() {
+    return inMemory()
+        ? moreMemory()
+        : "Make room on its file system, or raise state.backend.holdfast.region.max-size or the parallelism.";
+  }
 
   /** A store that found no space, or a key that is too long, says whose it is, and what can be done. */
   RuntimeException named(HoldfastException failure) {
@@ -108,7 +118,7 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
             + " found no space; it may take "
             + mostBytes
             + " bytes. "
-            + REMEDY,
+            + moreSpace(),
         failure);
   }
 }

@@ -198,7 +198,7 @@ final class StateStore implements Closeable {
             + ", more than its budget of "
             + place.budget().mostBytes()
             + ". "
-            + StatePlace.REMEDY);
+            + place.moreMemory());
   }
 
   MemoryBudget budget() {
