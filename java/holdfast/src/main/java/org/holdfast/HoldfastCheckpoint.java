@@ -38,6 +38,14 @@ public final class HoldfastCheckpoint implements AutoCloseable {
     }
   }
 
+  /** The same into an array, for large ones. */
+  public synchronized void read(int number, byte[] to) {
+    try (LargeBytes run = new LargeBytes(to.length)) {
+      Native.checked(Native.checkpointRead(handle(), number, run.address(), to.length));
+      Native.copyOut(run.address(), to);
+    }
+  }
+
   public synchronized byte[] privatePart() {
     final Bytes part = SpareBytes.take(SpareBytes.LARGEST);
     for (; ; ) {

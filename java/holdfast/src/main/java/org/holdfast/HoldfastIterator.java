@@ -1,6 +1,8 @@
 package org.holdfast;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * Records in the order of their keys, compared as unsigned bytes. Fetches many by one native call.
@@ -28,6 +30,8 @@ public final class HoldfastIterator implements AutoCloseable {
   private long handle;
   // Null: it was closed.
   private Bytes group = SpareBytes.take(FIRST_GROUP_BYTES);
+  // The present record as it would be in the group, where it is large; else null.
+  private byte[] large;
   // Of the present record in the group, and where the group ends.
   private int at;
   private int end;
@@ -72,6 +76,7 @@ public final class HoldfastIterator implements AutoCloseable {
   public void next() {
     if (at >= end) return;
     at += packedBytes();
+    large = null;
     --wanted;
     if (at >= end && more && wanted > 0) fetchMore();
   }
@@ -82,7 +87,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   public int keyBytes() {
-    return present().buffer().getInt(at);
+    return header().getInt(at);
   }
 
   public long valueAddress() {
@@ -90,7 +95,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   public int valueBytes() {
-    return (int) present().buffer().getLong(at + 8);
+    return (int) header().getLong(at + 8);
   }
 
   public byte[] key() {
@@ -115,6 +120,7 @@ public final class HoldfastIterator implements AutoCloseable {
     Native.iterClose(handle);
     handle = 0;
     at = end = 0;
+    large = null;
     // Another iterator's records must not come under a user who reads one.
     if (user == null || user == Thread.currentThread()) SpareBytes.give(group);
     group = null;
@@ -128,13 +134,23 @@ public final class HoldfastIterator implements AutoCloseable {
     return most;
   }
 
+  /** A large record comes into the group only for who wants its address. */
   private Bytes present() {
     final Bytes present = group;
     if (!valid() || present == null) throw new IllegalStateException("the iterator is at no record");
+    if (large != null) present.set(large);
+    large = null;
     return present;
   }
 
+  private ByteBuffer header() {
+    final byte[] record = large;
+    return record == null ? present().buffer() : ByteBuffer.wrap(record).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
   private byte[] copy(int from, int count) {
+    final byte[] record = large;
+    if (record != null) return Arrays.copyOfRange(record, from, from + count);
     final byte[] bytes = new byte[count];
     present().buffer().get(from, bytes);
     return bytes;
@@ -161,14 +177,28 @@ public final class HoldfastIterator implements AutoCloseable {
 
   private void fetch() {
     at = end = 0; // At no record, if this throws.
+    large = null;
     final int most = wanted > Integer.MAX_VALUE ? 0 : (int) wanted; // 0: any number.
     long used = Native.iterFill(handle(), group.address(), group.capacity(), most);
     if (used == -HoldfastException.TOO_LARGE) {
-      group.ensure(Native.checked(Native.iterRecordBytes(handle)));
-      used = Native.iterFill(handle, group.address(), group.capacity(), most);
+      final long bytes = Native.checked(Native.iterRecordBytes(handle));
+      used = bytes > LargeBytes.FROM ? fetchLarge(bytes) : fetchInto(group.ensure(bytes), most);
     }
     end = (int) Native.checked(used);
     more = end != 0;
+  }
+
+  private long fetchInto(Bytes to, int most) {
+    return Native.iterFill(handle, to.address(), to.capacity(), most);
+  }
+
+  /** One record. */
+  private long fetchLarge(long bytes) {
+    try (LargeBytes memory = new LargeBytes(bytes)) {
+      final long used = Native.iterFill(handle, memory.address(), (int) bytes, 1);
+      if (used > 0) large = memory.get((int) used);
+      return used;
+    }
   }
 
   private long handle() {

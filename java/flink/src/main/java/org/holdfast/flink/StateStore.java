@@ -31,6 +31,8 @@ final class StateStore implements Closeable {
   // A store says what memory it takes each time that it has written so much.
   private static final long BYTES_BETWEEN_CHECKS = 1 << 20;
   private static final int RECORD_OVERHEAD_BYTES = 64;
+  // Of what is kept outside of the heap for values. Flink gives a TaskManager some 128 MiB of such memory.
+  private static final int LARGEST_COPY_BYTES = 1 << 20;
   // Of records that are read together: values may be large, and they are on the heap.
   private static final long BYTES_AT_ONCE = 1 << 20;
 
@@ -103,6 +105,10 @@ final class StateStore implements Closeable {
     final long at = keyCopy.set(key, 0, keyCount);
     long bytes = store.get(at, keyCount, valueCopy.address(), valueCopy.capacity());
     if (bytes == HoldfastStore.ABSENT) return ABSENT;
+    if (bytes > LARGEST_COPY_BYTES) {
+      valueRead = store.get(Arrays.copyOf(key, keyCount));
+      return valueRead.length;
+    }
     if (bytes > valueCopy.capacity()) {
       valueCopy.ensure(bytes);
       bytes = store.get(at, keyCount, valueCopy.address(), valueCopy.capacity());
@@ -118,6 +124,10 @@ final class StateStore implements Closeable {
   }
 
   void write(byte[] key, int keyCount, byte[] value, int valueCount) {
+    if (valueCount > LARGEST_COPY_BYTES) {
+      put(Arrays.copyOf(key, keyCount), Arrays.copyOf(value, valueCount));
+      return;
+    }
     final long at = keyCopy.set(key, 0, keyCount);
     try {
       store.put(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
@@ -128,6 +138,10 @@ final class StateStore implements Closeable {
   }
 
   void writeBehind(byte[] key, int keyCount, byte[] value, int valueCount) {
+    if (valueCount > LARGEST_COPY_BYTES) {
+      append(Arrays.copyOf(key, keyCount), Arrays.copyOf(value, valueCount));
+      return;
+    }
     final long at = keyCopy.set(key, 0, keyCount);
     try {
       store.append(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);

@@ -3,9 +3,12 @@ package org.apache.flink.runtime.state;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.RunnableFuture;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.MapState;
@@ -15,6 +18,8 @@ import org.apache.flink.api.common.state.ReducingStateDescriptor;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.typeutils.base.LongSerializer;
 import org.apache.flink.api.common.typeutils.base.StringSerializer;
+import org.apache.flink.runtime.checkpoint.CheckpointOptions;
+import org.apache.flink.runtime.state.memory.MemCheckpointStreamFactory;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.holdfast.flink.HoldfastKeyedStateBackend;
 import org.holdfast.flink.HoldfastStateBackend;
@@ -115,6 +120,45 @@ final class StatesTest {
       if (entries++ == 0) assertThat(usedHeap() - before).isLessThan(5L * large);
     }
     assertThat(entries).isEqualTo(texts);
+  }
+
+  /** Each task's thread, and each checkpoint, had as much of it as the largest list: a TaskManager has 128 MiB. */
+  @Test
+  void largeValuesTakeNoMemoryOfDirectBuffers() throws Exception {
+    final ListState<String> list = StateProgram.state(backend, 0, StateProgram.LIST);
+    final ValueState<String> value = StateProgram.state(backend, 0, StateProgram.VALUE);
+    final long before = directBytes();
+    final String part = "x".repeat(5 << 20);
+    list.add(part);
+    list.addAll(List.of(part, part, "small"));
+    value.update(part);
+    assertThat(list.get()).containsExactly(part, part, part, "small");
+    assertThat(value.value()).isEqualTo(part);
+    final RunnableFuture<SnapshotResult<KeyedStateHandle>> checkpoint =
+        backend.snapshot(
+            1,
+            1,
+            new MemCheckpointStreamFactory(64 << 20),
+            CheckpointOptions.forCheckpointWithDefaultLocation());
+    checkpoint.run();
+    try (CheckpointableKeyedStateBackend<String> restored =
+        StateProgram.open(
+            new HoldfastStateBackend("dram", true),
+            StateProgram.ALL,
+            List.of(checkpoint.get().getJobManagerOwnedSnapshot()))) {
+      restored.setCurrentKey("key");
+      assertThat(StateProgram.state(restored, 0, StateProgram.LIST).get())
+          .containsExactly(part, part, part, "small");
+      restored.dispose();
+    }
+    assertThat(directBytes() - before).isLessThan(2 << 20);
+  }
+
+  private static long directBytes() {
+    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+        .filter(pool -> pool.getName().equals("direct"))
+        .mapToLong(BufferPoolMXBean::getTotalCapacity)
+        .sum();
   }
 
   private static long usedHeap() {
