@@ -19,6 +19,7 @@ import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.typeutils.base.LongSerializer;
 import org.apache.flink.api.common.typeutils.base.StringSerializer;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
+import org.apache.flink.runtime.state.hashmap.HashMapStateBackend;
 import org.apache.flink.runtime.state.memory.MemCheckpointStreamFactory;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.holdfast.flink.HoldfastKeyedStateBackend;
@@ -159,6 +160,34 @@ final class StatesTest {
         .filter(pool -> pool.getName().equals("direct"))
         .mapToLong(BufferPoolMXBean::getTotalCapacity)
         .sum();
+  }
+
+  /** Who changes the backend of a job restores one first. It was an ArrayIndexOutOfBoundsException. */
+  @Test
+  void aCheckpointOfTheHeapsBackendIsRefusedWithWhatCanBeDone() throws Exception {
+    for (int values : new int[] {1, 20, 3000, 100_000}) {
+      final CheckpointableKeyedStateBackend<String> heap =
+          StateProgram.open(new HashMapStateBackend(), StateProgram.ALL, List.of());
+      for (int i = 0; i < values; ++i) {
+        heap.setCurrentKey("key " + i);
+        StateProgram.state(heap, 0, StateProgram.VALUE).update("value " + i);
+      }
+      final RunnableFuture<SnapshotResult<KeyedStateHandle>> checkpoint =
+          heap.snapshot(
+              1,
+              1,
+              new MemCheckpointStreamFactory(64 << 20),
+              CheckpointOptions.forCheckpointWithDefaultLocation());
+      checkpoint.run();
+      heap.dispose();
+      final KeyedStateHandle written = checkpoint.get().getJobManagerOwnedSnapshot();
+      assertThatThrownBy(
+              () ->
+                  StateProgram.open(
+                      new HoldfastStateBackend("dram", true), StateProgram.ALL, List.of(written)))
+          .isInstanceOf(BackendBuildingException.class)
+          .hasStackTraceContaining("from one backend to another goes a canonical savepoint");
+    }
   }
 
   private static long usedHeap() {
