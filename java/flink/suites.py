@@ -19,10 +19,12 @@ EXPECTED = {
         'testIncrementalCleanup': 9, 'testIncrementalCleanupWholeState': 9, 'testMergeNamespaces': 4, 'testValueSetNull': 8,
         'testMultipleKeysWithSnapshotCleanup': 9, 'testMultipleNamespacesWithSnapshotCleanup': 9}),
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
-    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (11, {}),
+    'org.apache.flink.runtime.state.IncrementalCheckpointTest': (12, {}),
+    'org.apache.flink.runtime.state.StatesTest': (5, {}),
     'org.holdfast.flink.JobsTest': (16, {}),
-    'org.holdfast.flink.StatePlaceTest': (5, {}),
-    'org.holdfast.flink.ValueCacheTest': (13, {}),
+    'org.holdfast.flink.PackTest': (2, {}),
+    'org.holdfast.flink.StatePlaceTest': (7, {}),
+    'org.holdfast.flink.ValueCacheTest': (17, {}),
 }
 
 

@@ -1,9 +1,10 @@
 /* holdfast_jni.c: org.holdfast.Native over holdfast.h, a line each. Bytes are addresses outside of
- * the Java heap and lengths, never arrays: docs/java.md says why.
+ * the Java heap and lengths; arrays only where they are large: docs/java.md says why.
  *
  * What returns a number returns it, or a code of hf_code below zero. A store is behind a gate, so
  * that it may be closed beside a call: gate.h. */
 #include <jni.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gate.h"
@@ -64,6 +65,27 @@ NATIVE(jint, lastError)(JNIEnv* env, jclass type, jlong buffer, jint capacity) {
   UNUSED;
   memcpy(BYTES(buffer), text, bytes < room ? bytes : room);
   return (jint)(bytes < room ? bytes : room);
+}
+
+/* ---- Memory of large values, which is not the JVM's: it has a limit for its own ---- */
+
+/* 0: there is none. */
+NATIVE(jlong, allocate)(JNIEnv* env, jclass type, jlong bytes) {
+  UNUSED;
+  return (jlong)(intptr_t)malloc((size_t)bytes);
+}
+NATIVE(void, release)(JNIEnv* env, jclass type, jlong address) {
+  UNUSED;
+  free(BYTES(address));
+}
+/* Of the whole array. A copy of a megabyte does not feel what an array costs beside it. */
+NATIVE(void, copyIn)(JNIEnv* env, jclass type, jbyteArray from, jlong to) {
+  (void)type;
+  (*env)->GetByteArrayRegion(env, from, 0, (*env)->GetArrayLength(env, from), BYTES(to));
+}
+NATIVE(void, copyOut)(JNIEnv* env, jclass type, jlong from, jbyteArray to) {
+  (void)type;
+  (*env)->SetByteArrayRegion(env, to, 0, (*env)->GetArrayLength(env, to), BYTES(from));
 }
 
 /* ---- Options and stores ---- */

@@ -5,7 +5,8 @@ import java.nio.ByteBuffer;
 
 /**
  * A store at one moment, as runs that never change and a small private part. What an earlier checkpoint had under the same
- * name need not be copied again. The runs are held until it is closed. From one thread at a time.
+ * name need not be copied again. The runs are held until it is closed. Threads: any, one after the other; closing waits for
+ * the call that is under way.
  */
 public final class HoldfastCheckpoint implements AutoCloseable {
   private long handle;
@@ -14,7 +15,7 @@ public final class HoldfastCheckpoint implements AutoCloseable {
     this.handle = handle;
   }
 
-  public Run[] runs() {
+  public synchronized Run[] runs() {
     final int count = (int) Native.checked(Native.checkpointRuns(handle(), 0, 0));
     final Bytes runs = SpareBytes.take(Math.multiplyExact(count, Run.NATIVE_BYTES));
     Native.checked(Native.checkpointRuns(handle(), runs.address(), count));
@@ -24,7 +25,7 @@ public final class HoldfastCheckpoint implements AutoCloseable {
   }
 
   /** The bytes of the run `number` into a direct buffer that has exactly so many. */
-  public void read(int number, ByteBuffer to) {
+  public synchronized void read(int number, ByteBuffer to) {
     if (!to.isDirect() || to.isReadOnly()) {
       throw new IllegalArgumentException("a direct buffer that may be written is needed");
     }
@@ -37,7 +38,15 @@ public final class HoldfastCheckpoint implements AutoCloseable {
     }
   }
 
-  public byte[] privatePart() {
+  /** The same into an array, for large ones. */
+  public synchronized void read(int number, byte[] to) {
+    try (LargeBytes run = new LargeBytes(to.length)) {
+      Native.checked(Native.checkpointRead(handle(), number, run.address(), to.length));
+      Native.copyOut(run.address(), to);
+    }
+  }
+
+  public synchronized byte[] privatePart() {
     final Bytes part = SpareBytes.take(SpareBytes.LARGEST);
     for (; ; ) {
       final long bytes =
@@ -63,7 +72,7 @@ public final class HoldfastCheckpoint implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
     if (handle != 0) Native.checkpointEnd(handle);
     handle = 0;
   }

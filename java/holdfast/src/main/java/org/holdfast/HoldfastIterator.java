@@ -1,6 +1,8 @@
 package org.holdfast;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * Records in the order of their keys, compared as unsigned bytes. Fetches many by one native call.
@@ -13,8 +15,11 @@ import java.nio.ByteBuffer;
  *
  * <p>Who wants few records says how many: then no more are fetched.
  *
- * <p>Of a live store: each record as it was when its group was fetched. From one thread at a time. It goes before its
- * store is closed. Its memory is for the next iterator of the thread that closes it.
+ * <p>Of a live store: each record as it was when its group was fetched. It goes before its store is closed. Its memory is
+ * for the next iterator of the thread that moved it, if that closes it.
+ *
+ * <p>Threads: one at a time. Another one may close it meanwhile: that waits for a call of native code that is under way, and
+ * then the user is told.
  */
 public final class HoldfastIterator implements AutoCloseable {
   private static final int FIRST_GROUP_BYTES = 4 << 10;
@@ -25,6 +30,8 @@ public final class HoldfastIterator implements AutoCloseable {
   private long handle;
   // Null: it was closed.
   private Bytes group = SpareBytes.take(FIRST_GROUP_BYTES);
+  // The present record as it would be in the group, where it is large; else null.
+  private byte[] large;
   // Of the present record in the group, and where the group ends.
   private int at;
   private int end;
@@ -32,6 +39,8 @@ public final class HoldfastIterator implements AutoCloseable {
   private boolean more;
   // How many records are wanted, the present one included.
   private long wanted;
+  // Who moved it last, and may be reading a record.
+  private Thread user;
 
   HoldfastIterator(long handle) {
     this.handle = handle;
@@ -43,7 +52,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   /** The same, and it ends behind `most` records, at least 1. */
-  public void first(byte[] prefix, long most) {
+  public synchronized void first(byte[] prefix, long most) {
     wanted = wanted(most);
     moved(Native.iterFirst(handle(), SOUGHT.get().set(prefix), prefix.length));
   }
@@ -54,7 +63,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   /** The same, and it ends behind `most` records, at least 1. */
-  public void seek(byte[] key, long most) {
+  public synchronized void seek(byte[] key, long most) {
     wanted = wanted(most);
     moved(Native.iterSeek(handle(), SOUGHT.get().set(key), key.length));
   }
@@ -67,12 +76,9 @@ public final class HoldfastIterator implements AutoCloseable {
   public void next() {
     if (at >= end) return;
     at += packedBytes();
+    large = null;
     --wanted;
-    if (at >= end && more && wanted > 0) {
-      // A short scan takes little memory, a long one few calls.
-      group.ensure(Math.min(SpareBytes.LARGEST, 4L * group.capacity()));
-      fetch();
-    }
+    if (at >= end && more && wanted > 0) fetchMore();
   }
 
   /** Where the key of the present record lies, until the iterator moves. At no record this and the following throw. */
@@ -81,7 +87,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   public int keyBytes() {
-    return present().buffer().getInt(at);
+    return header().getInt(at);
   }
 
   public long valueAddress() {
@@ -89,7 +95,7 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   public int valueBytes() {
-    return (int) present().buffer().getLong(at + 8);
+    return (int) header().getLong(at + 8);
   }
 
   public byte[] key() {
@@ -109,12 +115,14 @@ public final class HoldfastIterator implements AutoCloseable {
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
     if (handle == 0) return;
     Native.iterClose(handle);
     handle = 0;
     at = end = 0;
-    SpareBytes.give(group);
+    large = null;
+    // Another iterator's records must not come under a user who reads one.
+    if (user == null || user == Thread.currentThread()) SpareBytes.give(group);
     group = null;
   }
 
@@ -126,14 +134,25 @@ public final class HoldfastIterator implements AutoCloseable {
     return most;
   }
 
+  /** A large record comes into the group only for who wants its address. */
   private Bytes present() {
-    if (!valid()) throw new IllegalStateException("the iterator is at no record");
-    return group;
+    final Bytes present = group;
+    if (!valid() || present == null) throw new IllegalStateException("the iterator is at no record");
+    if (large != null) present.set(large);
+    large = null;
+    return present;
+  }
+
+  private ByteBuffer header() {
+    final byte[] record = large;
+    return record == null ? present().buffer() : ByteBuffer.wrap(record).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   private byte[] copy(int from, int count) {
+    final byte[] record = large;
+    if (record != null) return Arrays.copyOfRange(record, from, from + count);
     final byte[] bytes = new byte[count];
-    group.buffer().get(from, bytes);
+    present().buffer().get(from, bytes);
     return bytes;
   }
 
@@ -141,7 +160,15 @@ public final class HoldfastIterator implements AutoCloseable {
     return (HEADER_BYTES + keyBytes() + valueBytes() + 7) & ~7;
   }
 
+  private synchronized void fetchMore() {
+    handle(); // It is not closed.
+    // A short scan takes little memory, a long one few calls.
+    group.ensure(Math.min(SpareBytes.LARGEST, 4L * group.capacity()));
+    fetch();
+  }
+
   private void moved(int code) {
+    user = Thread.currentThread();
     at = end = 0;
     more = code == 0;
     if (code != 0 && code != HoldfastStore.ABSENT) Native.checked(code);
@@ -150,14 +177,28 @@ public final class HoldfastIterator implements AutoCloseable {
 
   private void fetch() {
     at = end = 0; // At no record, if this throws.
+    large = null;
     final int most = wanted > Integer.MAX_VALUE ? 0 : (int) wanted; // 0: any number.
     long used = Native.iterFill(handle(), group.address(), group.capacity(), most);
     if (used == -HoldfastException.TOO_LARGE) {
-      group.ensure(Native.checked(Native.iterRecordBytes(handle)));
-      used = Native.iterFill(handle, group.address(), group.capacity(), most);
+      final long bytes = Native.checked(Native.iterRecordBytes(handle));
+      used = bytes > LargeBytes.FROM ? fetchLarge(bytes) : fetchInto(group.ensure(bytes), most);
     }
     end = (int) Native.checked(used);
     more = end != 0;
+  }
+
+  private long fetchInto(Bytes to, int most) {
+    return Native.iterFill(handle, to.address(), to.capacity(), most);
+  }
+
+  /** One record. */
+  private long fetchLarge(long bytes) {
+    try (LargeBytes memory = new LargeBytes(bytes)) {
+      final long used = Native.iterFill(handle, memory.address(), (int) bytes, 1);
+      if (used > 0) large = memory.get((int) used);
+      return used;
+    }
   }
 
   private long handle() {

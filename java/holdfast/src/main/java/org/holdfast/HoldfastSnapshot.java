@@ -1,6 +1,6 @@
 package org.holdfast;
 
-/** Every record as it was when the snapshot was taken, while writes go on. From one thread at a time. */
+/** Every record as it was when the snapshot was taken, while writes go on. Threads: any; closing waits for calls under way. */
 public final class HoldfastSnapshot implements AutoCloseable {
   private final Bytes keyBytes = new Bytes(256);
   private final Bytes valueBytes = new Bytes(1024);
@@ -11,7 +11,7 @@ public final class HoldfastSnapshot implements AutoCloseable {
   }
 
   /** Null: there was none. */
-  public byte[] get(byte[] key) {
+  public synchronized byte[] get(byte[] key) {
     final long at = keyBytes.set(key);
     for (; ; ) {
       final long bytes =
@@ -25,12 +25,12 @@ public final class HoldfastSnapshot implements AutoCloseable {
   }
 
   /** In order; of a store with order=true. It may outlive the snapshot, which it then keeps. */
-  public HoldfastIterator iterator() {
+  public synchronized HoldfastIterator iterator() {
     return new HoldfastIterator(Native.checked(Native.iterOpenSnapshot(handle())));
   }
 
   @Override
-  public void close() {
+  public synchronized void close() {
     if (handle != 0) Native.snapshotClose(handle);
     handle = 0;
   }

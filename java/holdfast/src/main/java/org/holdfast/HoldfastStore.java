@@ -97,6 +97,12 @@ public final class HoldfastStore implements AutoCloseable {
 
   public void put(byte[] key, byte[] value) {
     final Scratch scratch = SCRATCH.get();
+    if (value.length > LargeBytes.FROM) {
+      try (LargeBytes large = LargeBytes.of(value)) {
+        put(scratch.key.set(key), key.length, large.address(), value.length, 0);
+      }
+      return;
+    }
     put(scratch.key.set(key), key.length, scratch.value.set(value), value.length, 0);
   }
 
@@ -109,7 +115,20 @@ public final class HoldfastStore implements AutoCloseable {
       final long bytes = get(at, key.length, value.address(), value.capacity());
       if (bytes == ABSENT) return null;
       if (bytes <= value.capacity()) return value.get((int) bytes);
+      if (bytes > LargeBytes.FROM) return getLarge(at, key.length, bytes);
       value.ensure(bytes);
+    }
+  }
+
+  /** `bytes`: what the value had just now. */
+  private byte[] getLarge(long key, int keyBytes, long bytes) {
+    for (long room = bytes; ; ) {
+      try (LargeBytes large = new LargeBytes(room)) {
+        final long found = get(key, keyBytes, large.address(), (int) room);
+        if (found == ABSENT) return null;
+        if (found <= room) return large.get((int) found);
+        room = found;
+      }
     }
   }
 
@@ -121,6 +140,12 @@ public final class HoldfastStore implements AutoCloseable {
   /** Adds behind the value, in O(bytes added); an absent key gets `bytes`. */
   public void append(byte[] key, byte[] bytes) {
     final Scratch scratch = SCRATCH.get();
+    if (bytes.length > LargeBytes.FROM) {
+      try (LargeBytes large = LargeBytes.of(bytes)) {
+        append(scratch.key.set(key), key.length, large.address(), bytes.length, 0);
+      }
+      return;
+    }
     append(scratch.key.set(key), key.length, scratch.value.set(bytes), bytes.length, 0);
   }
 

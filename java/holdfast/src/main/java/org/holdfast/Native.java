@@ -26,6 +26,16 @@ final class Native {
 
   static native int lastError(long buffer, int capacity);
 
+  // ---- LargeBytes ----
+
+  static native long allocate(long bytes);
+
+  static native void release(long address);
+
+  static native void copyIn(byte[] from, long to);
+
+  static native void copyOut(long from, byte[] to);
+
   static native long optionsNew();
 
   static native int optionsSet(long options, long name, long value);

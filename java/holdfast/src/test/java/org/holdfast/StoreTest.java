@@ -420,6 +420,121 @@ final class StoreTest {
     }
   }
 
+  private static long directBytes() {
+    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+        .filter(pool -> pool.getName().equals("direct"))
+        .mapToLong(BufferPoolMXBean::getTotalCapacity)
+        .sum();
+  }
+
+  /** Memory of direct buffers is little, and it was kept: a thread had as much as its largest value. */
+  @Test
+  void largeValuesTakeNoMemoryOfDirectBuffers() {
+    final byte[] value = new byte[20_000_000];
+    for (int i = 0; i < value.length; i += 1000) value[i] = (byte) (i / 1000);
+    try (HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered())) {
+      final long before = directBytes();
+      store.put(bytes("a"), bytes("small"));
+      store.put(bytes("b"), value);
+      store.append(bytes("c"), value);
+      store.append(bytes("c"), bytes("and more"));
+      store.put(bytes("d"), bytes("small, too"));
+      assertArrayEquals(value, store.get(bytes("b")));
+      assertEquals(value.length + 8, store.get(bytes("c")).length);
+      try (HoldfastIterator records = store.iterator()) {
+        records.first(bytes(""));
+        assertEquals("small", text(records.value()));
+        records.next();
+        assertArrayEquals(bytes("b"), records.key());
+        assertEquals(value.length, records.valueBytes());
+        assertArrayEquals(value, records.value());
+        records.next();
+        assertEquals(value.length + 8, records.value().length);
+        records.next();
+        assertEquals("d", text(records.key()));
+        assertEquals("small, too", text(records.value()));
+        records.next();
+        assertFalse(records.valid());
+        assertThrows(IllegalStateException.class, records::value);
+        // By address it comes into such memory.
+        records.seek(bytes("b"), 1);
+        assertTrue(directBytes() < before + (1 << 20), () -> "" + (directBytes() - before));
+        assertEquals(1 + value.length, records.record().remaining());
+        assertTrue(records.keyAddress() != 0);
+        assertArrayEquals(value, records.value());
+        records.next();
+        assertFalse(records.valid());
+      }
+      try (HoldfastCheckpoint checkpoint = store.checkpoint()) {
+        final Run[] runs = checkpoint.runs();
+        for (int i = 0; i < runs.length; ++i) {
+          final ByteBuffer direct = ByteBuffer.allocateDirect((int) runs[i].bytes());
+          checkpoint.read(i, direct);
+          final byte[] copy = new byte[direct.capacity()], same = new byte[copy.length];
+          direct.get(0, same);
+          checkpoint.read(i, copy);
+          assertArrayEquals(same, copy);
+        }
+        fails(HoldfastException.INVALID_OPTION, "are needed", () -> checkpoint.read(0, new byte[3]));
+      }
+    }
+  }
+
+  private interface User {
+    void use() throws Exception;
+  }
+
+  /** `what` is closed by this thread while another one uses it, which is told by an exception. */
+  private static void closedInUse(AutoCloseable what, User user) throws Exception {
+    final AtomicLong calls = new AtomicLong();
+    final AtomicReference<Throwable> ended = new AtomicReference<>();
+    final Thread thread =
+        new Thread(
+            () -> {
+              try {
+                for (; ; calls.incrementAndGet()) user.use();
+              } catch (Throwable failure) {
+                ended.set(failure);
+              }
+            });
+    thread.start();
+    while (calls.get() < 3 && thread.isAlive()) Thread.onSpinWait();
+    what.close();
+    thread.join();
+    // The latter: behind the last record that it had.
+    assertTrue(
+        ended.get() instanceof HoldfastException exception
+                && exception.code() == HoldfastException.CLOSED
+            || ended.get() instanceof IllegalStateException,
+        () -> String.valueOf(ended.get()));
+  }
+
+  /** It ended the JVM, or the other thread waited for ever. */
+  @Test
+  void whatIsClosedUnderAnotherThreadIsRefusedThere() throws Exception {
+    try (HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered())) {
+      for (int i = 0; i < 2000; ++i) store.put(bytes("key" + i), new byte[200]);
+      for (int round = 0; round < 200; ++round) {
+        final HoldfastIterator records = store.iterator();
+        closedInUse(
+            records,
+            () -> {
+              for (records.first(bytes("")); records.valid(); records.next()) records.value();
+            });
+        final HoldfastSnapshot snapshot = store.snapshot();
+        closedInUse(snapshot, () -> snapshot.get(bytes("key7")));
+        final HoldfastCheckpoint checkpoint = store.checkpoint();
+        final ByteBuffer run = ByteBuffer.allocateDirect((int) checkpoint.runs()[0].bytes());
+        closedInUse(
+            checkpoint,
+            () -> {
+              checkpoint.privatePart();
+              checkpoint.read(0, run);
+            });
+      }
+    }
+  }
+
   /** A thread that had not called any store before waited for the close of another store, and for what that waited for. */
   @Test
   void aStoreThatIsClosedHoldsUpNoOther() throws Exception {
@@ -487,18 +602,20 @@ final class StoreTest {
   void anIteratorThatFailedIsAtNoRecord() {
     try (HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered())) {
       for (int i = 0; i < 3; ++i) store.put(bytes("k" + i), bytes("v" + i));
-      for (int i = 0; i < 64; ++i) store.append(bytes("k5"), new byte[1 << 20]);
+      store.put(bytes("k5"), new byte[1_000_000]); // Larger ones take other memory.
       store.put(bytes("k6"), bytes("behind"));
       try (HoldfastIterator records = store.iterator()) {
         records.first(bytes(""));
         for (int i = 0; i < 2; ++i) records.next();
         assertEquals("k2", text(records.key()));
         final List<ByteBuffer> all = new ArrayList<>(); // So that the JVM has no memory for k5.
-        assertThrows(
-            OutOfMemoryError.class,
-            () -> {
-              for (; ; ) all.add(ByteBuffer.allocateDirect(32 << 20));
-            });
+        for (int size : new int[] {32 << 20, 256 << 10}) {
+          assertThrows(
+              OutOfMemoryError.class,
+              () -> {
+                for (; ; ) all.add(ByteBuffer.allocateDirect(size));
+              });
+        }
         assertThrows(OutOfMemoryError.class, records::next);
         assertFalse(records.valid());
         assertThrows(IllegalStateException.class, records::key);
@@ -525,7 +642,7 @@ final class StoreTest {
       assertThrows(NullPointerException.class, () -> store.importCheckpoint(part, null));
       try (HoldfastCheckpoint checkpoint = store.checkpoint()) {
         final int count = (int) checkpoint.runs()[0].bytes();
-        assertThrows(NullPointerException.class, () -> checkpoint.read(0, null));
+        assertThrows(NullPointerException.class, () -> checkpoint.read(0, (ByteBuffer) null));
         assertThrows(
             IllegalArgumentException.class,
             () -> checkpoint.read(0, ByteBuffer.allocateDirect(count).asReadOnlyBuffer()));

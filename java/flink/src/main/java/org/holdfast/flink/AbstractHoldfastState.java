@@ -107,6 +107,9 @@ abstract class AbstractHoldfastState<K, N, V> implements InternalKvState<K, N, V
   /** The same, and nothing of it is kept. */
   void forget() throws IOException {}
 
+  /** What it keeps of the heap goes, written or not. */
+  void drop() {}
+
   DataOutputSerializer output() {
     output.clear();
     return output;

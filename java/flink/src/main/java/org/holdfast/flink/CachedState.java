@@ -14,6 +14,7 @@ import org.apache.flink.runtime.state.ttl.TtlValue;
 abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
   // Of a value in the cache: 16 MiB for each state with as many places as are usual.
   private static final int LARGEST_BYTES = 1 << 10;
+  private static final int OBJECT_BYTES = 32;
 
   private final ValueCache<Object> cache;
   private boolean asObjects;
@@ -23,6 +24,7 @@ abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
     cache =
         new ValueCache<>(
             backend.cacheEntries(),
+            CacheHeap.OF_PROCESS,
             new ValueCache.Backing<>() {
               @Override
               public Object read(byte[] key, int count) throws IOException {
@@ -49,16 +51,22 @@ abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
 
               @Override
               public boolean isSmall(Object value) {
-                return CachedState.isSmall(value);
+                return heapBytes(value) <= LARGEST_BYTES;
+              }
+
+              @Override
+              public int heapBytes(Object value) {
+                return bytesOf(value);
               }
             });
   }
 
   /** Of bytes and texts. Other objects of immutable types have few. */
-  private static boolean isSmall(Object value) {
-    if (value instanceof byte[] bytes) return bytes.length <= LARGEST_BYTES;
-    if (value instanceof String text) return text.length() <= LARGEST_BYTES;
-    return !(value instanceof TtlValue<?> stamped) || isSmall(stamped.getUserValue());
+  private static int bytesOf(Object value) {
+    if (value instanceof byte[] bytes) return bytes.length;
+    if (value instanceof String text) return text.length();
+    return OBJECT_BYTES
+        + (value instanceof TtlValue<?> stamped ? bytesOf(stamped.getUserValue()) : 0);
   }
 
   @Override
@@ -88,7 +96,12 @@ abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
     return value(bytes, bytes.length);
   }
 
+  /** Null ends it: what Flink makes of two accumulators that both have expired is null. */
   final void save(V value) throws IOException {
+    if (value == null) {
+      clear();
+      return;
+    }
     final Object kept = asObjects ? value : serialized(value).getCopyOfBuffer();
     final int count = keyCount();
     cache.put(keyBytes(), count, kept);
@@ -112,6 +125,11 @@ abstract class CachedState<K, N, V> extends AbstractHoldfastState<K, N, V> {
   @Override
   void forget() throws IOException {
     cache.clear();
+  }
+
+  @Override
+  void drop() {
+    cache.drop();
   }
 
   @Override

@@ -1,5 +1,6 @@
 package org.holdfast.flink;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.List;
@@ -36,6 +37,12 @@ final class FullRestore<K> {
   void run() throws Exception {
     try (ThrowingIterator<SavepointRestoreResult> each = snapshots.restore()) {
       while (each.hasNext()) restore(each.next());
+    } catch (EOFException | IndexOutOfBoundsException | NegativeArraySizeException failure) {
+      // What the heap's backend writes as a checkpoint looks the same, but for what is in it.
+      throw new IOException(
+          "the snapshot is not in the canonical format: it is damaged, or a checkpoint or native savepoint of another state"
+              + " backend; from one backend to another goes a canonical savepoint",
+          failure);
     }
   }
 

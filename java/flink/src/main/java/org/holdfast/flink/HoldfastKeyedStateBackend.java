@@ -279,7 +279,8 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
     final DataOutputSerializer output = new DataOutputSerializer(512);
     byte[] last = null;
     for (; ; ) {
-      final List<StateStore.Entry> entries = store.read(table.prefix(), last, RECORDS_AT_ONCE);
+      final List<StateStore.Entry> entries =
+          store.read(table.prefix(), last, RECORDS_AT_ONCE).all();
       if (entries.isEmpty()) return;
       for (StateStore.Entry entry : entries) {
         input.setBuffer(table.canonical(entry.value()));
@@ -450,6 +451,7 @@ public final class HoldfastKeyedStateBackend<K> extends AbstractKeyedStateBacken
     try {
       store.close();
     } finally {
+      states.values().forEach(AbstractHoldfastState::drop);
       IOUtils.closeQuietly(budget);
     }
   }

@@ -141,7 +141,7 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
     final DataInputDeserializer input = new DataInputDeserializer();
     byte[] last = null;
     for (List<StateStore.Entry> some;
-        !(some = store().readElsewhere(prefix, last, ENTRIES_AT_ONCE)).isEmpty(); ) {
+        !(some = store().readElsewhere(prefix, last, ENTRIES_AT_ONCE).all()).isEmpty(); ) {
       for (StateStore.Entry entry : some) {
         last = entry.key();
         input.setBuffer(last, prefix.length, last.length - prefix.length);
@@ -230,8 +230,9 @@ final class HoldfastMapState<K, N, U, W> extends AbstractHoldfastState<K, N, Map
     public boolean hasNext() {
       if (at < some.size() || !more) return at < some.size();
       final byte[] last = some.isEmpty() ? null : some.get(some.size() - 1).key();
-      some = store().read(prefix, last, ENTRIES_AT_ONCE);
-      more = some.size() == ENTRIES_AT_ONCE;
+      final StateStore.Entries read = store().read(prefix, last, ENTRIES_AT_ONCE);
+      some = read.all();
+      more = read.more();
       at = 0;
       return !some.isEmpty();
     }

@@ -108,6 +108,11 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
     managedMemory = config.getOptional(MANAGED_MEMORY).orElse(other.managedMemory);
     fixedMemoryBytes =
         config.getOptional(FIXED_MEMORY).map(MemorySize::getBytes).orElse(other.fixedMemoryBytes);
+    if (fixedMemoryBytes == 0 && config.getOptional(FIXED_MEMORY).isPresent()) {
+      throw new IllegalConfigurationException(
+          FIXED_MEMORY.key() + ": 0; leave it out for the slot's managed memory, or for no limit set "
+              + MANAGED_MEMORY.key() + ": false");
+    }
     metrics = config.getOptional(METRICS).orElse(other.metrics);
     cacheEntries = config.getOptional(CACHE_ENTRIES).orElse(other.cacheEntries);
     if (cacheEntries != 0 && (cacheEntries < 4 || Integer.bitCount(cacheEntries) != 1)) {
@@ -118,14 +123,24 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
     sizeTrackingConfigBuilder = other.sizeTrackingConfigBuilder.configure(config);
   }
 
-  /** A path, also of one that is written as Flink's other directories are: file:///mnt/pmem. */
+  /**
+   * A path, also of one that is written as Flink's other directories are: file:///mnt/pmem. Not a relative one: 'DRAM' or
+   * 'node:0' would be a directory where the TaskManager was started. Behind a question mark the store sees options.
+   */
   private static String regionOf(String text) {
     final String refused =
-        REGION.key() + ": '" + text + "'; dram, a directory of this machine or a file: URI is allowed";
-    if (text.isBlank()) throw new IllegalConfigurationException(refused);
-    if (!text.matches("[a-zA-Z][a-zA-Z0-9+.-]*:/.*")) return text;
+        REGION.key()
+            + ": '"
+            + text
+            + "'; dram, the absolute path of a directory of this machine, without '?', or a file: URI is allowed";
+    if (text.equals(StatePlace.DRAM)) return text;
     try {
-      return Path.of(URI.create(text)).toString();
+      final boolean isUri = text.matches("[a-zA-Z][a-zA-Z0-9+.-]*:/.*");
+      final Path path = isUri ? Path.of(URI.create(text)) : Path.of(text);
+      if (!path.isAbsolute() || path.toString().contains("?")) {
+        throw new IllegalConfigurationException(refused);
+      }
+      return path.toString();
     } catch (IllegalArgumentException | FileSystemNotFoundException failure) {
       throw new IllegalConfigurationException(refused, failure);
     }

@@ -87,11 +87,11 @@ final class IncrementalRestore<K> {
       DataInputViewStreamWrapper input)
       throws Exception {
     final int version = input.readInt();
-    if (version != IncrementalSnapshot.FORMAT_VERSION) {
+    if (version < 1 || version > IncrementalSnapshot.FORMAT_VERSION) {
       throw new IOException(
           "the checkpoint was written by another state backend, or by a newer version of this one (it begins with "
               + version
-              + ", this backend reads "
+              + ", this backend reads 1 to "
               + IncrementalSnapshot.FORMAT_VERSION
               + "); from one backend to another goes a canonical savepoint");
     }
@@ -101,7 +101,7 @@ final class IncrementalRestore<K> {
     final byte[] part = new byte[input.readInt()];
     input.readFully(part);
     final List<Pack> packs = new ArrayList<>();
-    for (int left = input.readInt(); left > 0; --left) packs.add(Pack.read(input));
+    for (int left = input.readInt(); left > 0; --left) packs.add(Pack.read(input, version));
 
     final List<StateMetaInfoSnapshot> infos = states.getStateMetaInfoSnapshots();
     final List<StateTable> tables = new ArrayList<>(); // By the numbers of the checkpoint.
@@ -202,7 +202,7 @@ final class IncrementalRestore<K> {
     final byte[] prefix = StateStore.key(number, new byte[0]);
     byte[] last = null;
     for (List<StateStore.Entry> some;
-        !(some = from.read(prefix, last, RECORDS_AT_ONCE)).isEmpty(); ) {
+        !(some = from.read(prefix, last, RECORDS_AT_ONCE).all()).isEmpty(); ) {
       for (StateStore.Entry entry : some) {
         last = entry.key();
         targets.store().put(StateStore.key(ours, StateStore.canonical(last)), entry.value());

@@ -21,8 +21,8 @@ import org.holdfast.HoldfastCheckpoint;
 
 /** All keyed state at one moment as runs of the store, and copies of the timers. Made by the task's thread, read by another. */
 final class IncrementalSnapshot<K> implements SnapshotResources {
-  /** Of the file that says what is in the others. */
-  static final int FORMAT_VERSION = 1;
+  /** Of the file that says what is in the others. Packs of version 1 have no checksums. */
+  static final int FORMAT_VERSION = 2;
   static final int NO_MORE = -1;
 
   private final List<StateMetaInfoSnapshot> infos = new ArrayList<>();

@@ -192,28 +192,32 @@ final class IncrementalSnapshotStrategy<K>
           bytes += runs[next].bytes();
         }
         if (places.isEmpty()) continue;
-        final Pack pack =
-            new Pack(
-                backend + "-" + id + "-" + packs.size(),
-                places.stream().map(place -> runs[place]).toList());
+        final List<Integer> sums = new ArrayList<>();
         final StreamStateHandle file =
             write(
                 sharing == SharingFilesStrategy.NO_SHARING
                     ? CheckpointedStateScope.EXCLUSIVE
                     : CheckpointedStateScope.SHARED,
                 stream -> {
-                  for (int place : places) copyRun(place, runs[place].bytes(), stream);
+                  for (int place : places) sums.add(copyRun(place, runs[place].bytes(), stream));
                 });
+        final Pack pack =
+            new Pack(
+                backend + "-" + id + "-" + packs.size(),
+                places.stream().map(place -> runs[place]).toList(),
+                sums);
         packs.put(pack, new Uploads.File(file, null));
       }
     }
 
-    private void copyRun(int place, long bytes, CheckpointStateOutputStream stream)
+    /** Returns the checksum. */
+    private int copyRun(int place, long bytes, CheckpointStateOutputStream stream)
         throws IOException {
       final ByteBuffer run = buffer.read(snapshot.checkpoint(), place, bytes);
       final byte[] copy = new byte[run.remaining()];
       run.get(copy);
       stream.write(copy);
+      return Pack.sum(copy);
     }
 
     @FunctionalInterface

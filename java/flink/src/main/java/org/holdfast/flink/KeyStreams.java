@@ -92,7 +92,7 @@ final class KeyStreams {
     @Override
     public boolean hasNext() {
       if (at == entries.size()) {
-        entries = store.readElsewhere(prefix, last, RECORDS_AT_ONCE);
+        entries = store.readElsewhere(prefix, last, RECORDS_AT_ONCE).all();
         at = 0;
       }
       return at < entries.size();

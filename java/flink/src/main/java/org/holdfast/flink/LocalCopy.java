@@ -30,6 +30,7 @@ import org.holdfast.Run;
  * pack that an earlier checkpoint has there is a hard link; of others the runs that count are written, where the pack has them.
  */
 final class LocalCopy {
+  private static final int BYTES_AT_ONCE = 1 << 20;
   private final Path directory;
   private final Path meta;
   private final HoldfastCheckpoint checkpoint;
@@ -66,7 +67,12 @@ final class LocalCopy {
 
   private void write(FileChannel channel, long at, int place, long bytes) throws IOException {
     final ByteBuffer run = buffer.read(checkpoint, place, bytes);
-    while (run.hasRemaining()) channel.write(run, at + run.position());
+    final int end = run.limit();
+    while (run.position() < end) {
+      // Of a buffer on the heap the JVM makes a copy outside of it, as large as what is to be written.
+      run.limit(Math.min(end, run.position() + BYTES_AT_ONCE));
+      channel.write(run, at + run.position());
+    }
   }
 
   /** `content`: writes what says what is in the packs. */

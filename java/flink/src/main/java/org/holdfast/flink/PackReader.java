@@ -18,7 +18,8 @@ import org.holdfast.RunReader;
 final class PackReader implements RunReader, Closeable {
   private record Name(long origin, long generation) {}
 
-  private record Place(String pack, long at) {}
+  // `sum`: null where there is none.
+  private record Place(String pack, long at, Integer sum) {}
 
   private final Map<String, StreamStateHandle> files;
   private final CloseableRegistry cancellation;
@@ -31,8 +32,10 @@ final class PackReader implements RunReader, Closeable {
     this.cancellation = cancellation;
     for (Pack pack : packs) {
       long at = 0;
-      for (Run run : pack.runs()) {
-        places.put(new Name(run.origin(), run.generation()), new Place(pack.name(), at));
+      for (int i = 0; i < pack.runs().size(); ++i) {
+        final Run run = pack.runs().get(i);
+        final Integer sum = pack.sums().isEmpty() ? null : pack.sums().get(i);
+        places.put(new Name(run.origin(), run.generation()), new Place(pack.name(), at, sum));
         at += run.bytes();
       }
     }
@@ -61,6 +64,19 @@ final class PackReader implements RunReader, Closeable {
       final byte[] bytes = new byte[to.remaining()];
       stream.seek(place.at());
       IOUtils.readFully(stream, bytes, 0, bytes.length);
+      if (place.sum() != null && place.sum() != Pack.sum(bytes)) {
+        throw new IOException(
+            "the checkpoint is damaged: the checksum of run "
+                + Long.toHexString(origin)
+                + "/"
+                + generation
+                + " does not hold; its "
+                + bytes.length
+                + " bytes begin at "
+                + place.at()
+                + " of "
+                + file);
+      }
       to.put(bytes);
     } catch (IOException exception) {
       throw new UncheckedIOException(exception);

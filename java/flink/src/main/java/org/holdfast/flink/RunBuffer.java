@@ -12,8 +12,8 @@ import org.holdfast.HoldfastCheckpoint;
  */
 final class RunBuffer implements Closeable {
   private static final int LEAST_BYTES = 256 << 10;
-  // Larger ones, made for a large value, are not kept.
-  private static final int LARGEST_KEPT_BYTES = 4 << 20;
+  // Those of a large value are larger, and come on the heap: of other memory there is little.
+  private static final int LARGEST_BYTES = 4 << 20;
   private static final ArrayBlockingQueue<ByteBuffer> SPARE = new ArrayBlockingQueue<>(4);
 
   // Null: none was needed yet.
@@ -22,6 +22,11 @@ final class RunBuffer implements Closeable {
   /** The bytes of the run `place`, between position and limit, until the next call. */
   ByteBuffer read(HoldfastCheckpoint checkpoint, int place, long bytes) {
     final int count = Math.toIntExact(bytes);
+    if (count > LARGEST_BYTES) {
+      final byte[] run = new byte[count];
+      checkpoint.read(place, run);
+      return ByteBuffer.wrap(run);
+    }
     if (buffer == null) buffer = SPARE.poll();
     if (buffer == null || buffer.capacity() < count) {
       buffer = ByteBuffer.allocateDirect(Math.max(count, LEAST_BYTES));
@@ -33,7 +38,7 @@ final class RunBuffer implements Closeable {
 
   @Override
   public void close() {
-    if (buffer != null && buffer.capacity() <= LARGEST_KEPT_BYTES) SPARE.offer(buffer);
+    if (buffer != null) SPARE.offer(buffer);
     buffer = null;
   }
 }

@@ -41,7 +41,8 @@ final class StateDirectories {
   static synchronized Path ofThisProcess(Path region) throws IOException {
     final Path absolute = region.toAbsolutePath().normalize();
     final Path known = KNOWN.get(absolute);
-    if (known != null) return Files.createDirectories(known);
+    // Somebody may have removed all below the region. Without its lock another process would take it for a dead one's.
+    if (known != null && Files.exists(known.resolve(LOCK))) return known;
     Files.createDirectories(absolute);
     removeDead(absolute);
     // It has its name once it is locked: before that another process would take it for a dead one's.

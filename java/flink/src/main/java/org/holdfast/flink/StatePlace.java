@@ -85,12 +85,30 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
     }
   }
 
-  static final String REMEDY =
-      "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
-          + " parallelism; or set state.backend.holdfast.region to a directory.";
+  /** What can be done where the slot's memory is used up. */
+  String moreMemory() {
+    final String raise =
+        "Raise taskmanager.memory.managed.size, or state.backend.holdfast.memory.fixed-per-slot, or the"
+            + " parallelism";
+    return inMemory() ? raise + "; or set state.backend.holdfast.region to a directory." : raise + ".";
+  }
 
-  /** A store that found no space says whose it is, and what can be done. */
+  private String moreSpace() {
+    return inMemory()
+        ? moreMemory()
+        : "Make room on its file system, or raise state.backend.holdfast.region.max-size or the parallelism.";
+  }
+
+  /** A store that found no space, or a key that is too long, says whose it is, and what can be done. */
   RuntimeException named(HoldfastException failure) {
+    if (failure.code() == HoldfastException.TOO_LARGE) {
+      return new FlinkRuntimeException(
+          "HF_TOO_LARGE: the keyed state of "
+              + name
+              + ": key, namespace and the key of a map's entry may take 65536 bytes together, a value 2 GiB. Have a digest of"
+              + " a long text as key.",
+          failure);
+    }
     if (failure.code() != HoldfastException.NO_SPACE) return failure;
     return new FlinkRuntimeException(
         "HF_NO_SPACE: the keyed state of "
@@ -100,7 +118,7 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
             + " found no space; it may take "
             + mostBytes
             + " bytes. "
-            + REMEDY,
+            + moreSpace(),
         failure);
   }
 }

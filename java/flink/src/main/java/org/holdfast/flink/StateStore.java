@@ -31,9 +31,16 @@ final class StateStore implements Closeable {
   // A store says what memory it takes each time that it has written so much.
   private static final long BYTES_BETWEEN_CHECKS = 1 << 20;
   private static final int RECORD_OVERHEAD_BYTES = 64;
+  // Of what is kept outside of the heap for values. Flink gives a TaskManager some 128 MiB of such memory.
+  private static final int LARGEST_COPY_BYTES = 1 << 20;
+  // Of records that are read together: values may be large, and they are on the heap.
+  private static final long BYTES_AT_ONCE = 1 << 20;
 
   /** A key with the state's number, and its value. */
   record Entry(byte[] key, byte[] value) {}
+
+  /** Records in order. `more`: there may be others behind them. */
+  record Entries(List<Entry> all, boolean more) {}
 
   private final HoldfastStore store;
   private final ResourceGuard guard = new ResourceGuard();
@@ -76,16 +83,32 @@ final class StateStore implements Closeable {
 
   /** Null: there is none. */
   byte[] get(byte[] key) {
-    return store.get(key);
+    try {
+      return store.get(key);
+    } catch (HoldfastException failure) {
+      throw place.named(failure);
+    }
   }
 
   // ---- For the task's thread: keys and values in the first bytes of arrays, which are copied ----
 
   /** The length of the value, which lies in {@link #valueRead}; or ABSENT. */
   int read(byte[] key, int keyCount) {
+    try {
+      return copied(key, keyCount);
+    } catch (HoldfastException failure) {
+      throw place.named(failure);
+    }
+  }
+
+  private int copied(byte[] key, int keyCount) {
     final long at = keyCopy.set(key, 0, keyCount);
     long bytes = store.get(at, keyCount, valueCopy.address(), valueCopy.capacity());
     if (bytes == HoldfastStore.ABSENT) return ABSENT;
+    if (bytes > LARGEST_COPY_BYTES) {
+      valueRead = store.get(Arrays.copyOf(key, keyCount));
+      return valueRead.length;
+    }
     if (bytes > valueCopy.capacity()) {
       valueCopy.ensure(bytes);
       bytes = store.get(at, keyCount, valueCopy.address(), valueCopy.capacity());
@@ -101,6 +124,10 @@ final class StateStore implements Closeable {
   }
 
   void write(byte[] key, int keyCount, byte[] value, int valueCount) {
+    if (valueCount > LARGEST_COPY_BYTES) {
+      put(Arrays.copyOf(key, keyCount), Arrays.copyOf(value, valueCount));
+      return;
+    }
     final long at = keyCopy.set(key, 0, keyCount);
     try {
       store.put(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
@@ -111,6 +138,10 @@ final class StateStore implements Closeable {
   }
 
   void writeBehind(byte[] key, int keyCount, byte[] value, int valueCount) {
+    if (valueCount > LARGEST_COPY_BYTES) {
+      append(Arrays.copyOf(key, keyCount), Arrays.copyOf(value, valueCount));
+      return;
+    }
     final long at = keyCopy.set(key, 0, keyCount);
     try {
       store.append(at, keyCount, valueCopy.set(value, 0, valueCount), valueCount, 0);
@@ -121,7 +152,11 @@ final class StateStore implements Closeable {
   }
 
   void erase(byte[] key, int keyCount) {
-    store.erase(keyCopy.set(key, 0, keyCount), keyCount, 0);
+    try {
+      store.erase(keyCopy.set(key, 0, keyCount), keyCount, 0);
+    } catch (HoldfastException failure) {
+      throw place.named(failure);
+    }
   }
 
   // ---- For any thread ----
@@ -136,7 +171,11 @@ final class StateStore implements Closeable {
   }
 
   void erase(byte[] key) {
-    store.erase(key);
+    try {
+      store.erase(key);
+    } catch (HoldfastException failure) {
+      throw place.named(failure);
+    }
   }
 
   void append(byte[] key, byte[] bytes) {
@@ -173,7 +212,7 @@ final class StateStore implements Closeable {
             + ", more than its budget of "
             + place.budget().mostBytes()
             + ". "
-            + StatePlace.REMEDY);
+            + place.moreMemory());
   }
 
   MemoryBudget budget() {
@@ -189,38 +228,48 @@ final class StateStore implements Closeable {
   }
 
   void erasePrefix(byte[] prefix) {
-    store.erasePrefix(prefix);
+    try {
+      store.erasePrefix(prefix);
+    } catch (HoldfastException failure) {
+      throw place.named(failure);
+    }
   }
 
   /** Whether a key begins with `prefix`. */
   boolean any(byte[] prefix) {
-    return !read(prefix, null, 1).isEmpty();
+    return !read(prefix, null, 1).all().isEmpty();
   }
 
-  /** Up to `most` records whose keys begin with `prefix`, in order, behind the key `after`; null: from the first on. */
-  List<Entry> read(byte[] prefix, byte[] after, int most) {
+  /**
+   * Up to `most` records whose keys begin with `prefix`, in order, behind the key `after`; null: from the first on. Fewer,
+   * but one at least, where they are large.
+   */
+  Entries read(byte[] prefix, byte[] after, int most) {
     if (records == null) records = store.iterator();
     return read(records, prefix, after, most);
   }
 
   /** The same for any thread. */
-  List<Entry> readElsewhere(byte[] prefix, byte[] after, int most) {
+  Entries readElsewhere(byte[] prefix, byte[] after, int most) {
     try (HoldfastIterator own = store.iterator()) {
       return read(own, prefix, after, most);
     }
   }
 
-  private static List<Entry> read(
+  private static Entries read(
       HoldfastIterator records, byte[] prefix, byte[] after, int most) {
     if (after == null) records.first(prefix, most);
     else records.seek(Arrays.copyOf(after, after.length + 1), most); // The least key behind it.
     final List<Entry> found = new ArrayList<>();
+    long bytes = 0;
     for (; records.valid(); records.next()) {
-      final byte[] key = records.key();
-      if (!beginsWith(key, prefix)) break;
-      found.add(new Entry(key, records.value()));
+      final byte[] key = records.key(), value = records.value();
+      if (!beginsWith(key, prefix)) return new Entries(found, false);
+      found.add(new Entry(key, value));
+      bytes += key.length + value.length;
+      if (bytes >= BYTES_AT_ONCE) return new Entries(found, true);
     }
-    return found;
+    return new Entries(found, found.size() == most);
   }
 
   static boolean beginsWith(byte[] key, byte[] prefix) {

@@ -12,7 +12,7 @@ import java.util.Arrays;
  * leave the cache.
  *
  * <p>Places are in sets of four; the one of a set that was used least recently goes. It begins small, and grows with use to
- * `most` entries. Where few of the accesses find their value, it stands aside for a while.
+ * `most` entries, and as far as there is heap for them. Where few of the accesses find their value, it stands aside for a while.
  *
  * <p>Threads: all of the task's, but for {@link #look}, which any thread may call. A lock that is nearly always free keeps them
  * apart. Nobody changes a value that is in it.
@@ -27,9 +27,14 @@ final class ValueCache<V> {
 
     void erase(byte[] key, int count);
 
-    /** Whether the value may have a place. Places are counted, their bytes are not: large values go by. */
+    /** Whether the value may have a place: one that is large would take that of many. */
     default boolean isSmall(V value) {
       return true;
+    }
+
+    /** About what the value takes of the heap. */
+    default int heapBytes(V value) {
+      return Long.BYTES;
     }
   }
 
@@ -41,6 +46,8 @@ final class ValueCache<V> {
     // Not as in the store; whether the store may have a record of the key.
     boolean dirty;
     boolean stored;
+    // Of the heap, with key and value.
+    int bytes;
   }
 
   private static final int WAYS = 4;
@@ -49,6 +56,12 @@ final class ValueCache<V> {
   private static final int ACCESSES_PER_LOOK = 1 << 16;
   private static final int LEAST_SHARE = 8;
   private static final int ACCESSES_ASIDE = 1 << 20;
+  // Of a place beside the bytes of key and value: itself, and what the JVM has in front of both.
+  private static final int PLACE_BYTES = 96;
+  // Larger ones go by. So a key that the store refuses is refused at once.
+  private static final int LARGEST_KEY_BYTES = 4 << 10;
+  // What it takes of the heap's share at a time.
+  private static final int BYTES_AT_ONCE = 64 << 10;
   private static final VarHandle LOCK;
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -63,6 +76,12 @@ final class ValueCache<V> {
 
   private final Backing<V> backing;
   private final int most;
+  private final CacheHeap heap;
+  // Of all places; what it has of the heap's share for them.
+  private long bytes;
+  private long granted;
+  // Since it looked last whether it is of use, it got no more of the heap.
+  private boolean refused;
   private Place<V>[] places;
   private int evictions;
   private int accesses;
@@ -74,8 +93,13 @@ final class ValueCache<V> {
 
   /** `most`: a power of two, or 0: nothing is cached. */
   ValueCache(int most, Backing<V> backing) {
+    this(most, CacheHeap.UNLIMITED, backing);
+  }
+
+  ValueCache(int most, CacheHeap heap, Backing<V> backing) {
     this.backing = backing;
     this.most = most;
+    this.heap = heap;
     places = empty(Math.min(FIRST_ENTRIES, most));
     aside = most == 0 ? Integer.MAX_VALUE : 0;
   }
@@ -104,9 +128,11 @@ final class ValueCache<V> {
       Place<V> place = find(set, hash, key, count);
       if (place != null) return place.value;
       final V value = backing.read(key, count);
-      if (value != null && !backing.isSmall(value)) return value;
+      if (value != null && !backing.isSmall(value) || !hasRoom(set, null, count, value)) {
+        return value;
+      }
       place = take(set, hash, key, count);
-      place.value = value;
+      fill(place, value);
       place.stored = value != null;
       return value;
     } finally {
@@ -123,7 +149,7 @@ final class ValueCache<V> {
     try {
       final int hash = hash(key, count), set = set(hash);
       Place<V> place = find(set, hash, key, count);
-      if (!backing.isSmall(value)) {
+      if (!backing.isSmall(value) || !hasRoom(set, place, count, value)) {
         backing.write(key, count, value);
         if (place != null) dropFirst(set);
         return;
@@ -132,7 +158,7 @@ final class ValueCache<V> {
         place = take(set, hash, key, count);
         place.stored = true; // It is not known.
       }
-      place.value = value;
+      fill(place, value);
       place.dirty = true;
     } finally {
       unlock();
@@ -150,7 +176,7 @@ final class ValueCache<V> {
       final Place<V> place = find(set, hash, key, count);
       if (place == null || place.stored) backing.erase(key, count);
       if (place == null) return;
-      place.value = null;
+      fill(place, null);
       place.dirty = place.stored = false;
       // It is the next to go: it was found, so it is the first of its set.
       int last = WAYS - 1;
@@ -175,9 +201,16 @@ final class ValueCache<V> {
   /** The same, and nothing is cached: the serializers change, or the records behind it. */
   void clear() throws IOException {
     flush();
+    drop();
+  }
+
+  /** Nothing is cached, and nothing is written: the store goes, too. */
+  void drop() {
     lock();
     try {
       Arrays.fill(places, null);
+      heap.give(granted);
+      bytes = granted = 0;
     } finally {
       unlock();
     }
@@ -249,6 +282,7 @@ final class ValueCache<V> {
   }
 
   private void dropFirst(int set) {
+    bytes -= places[set].bytes;
     System.arraycopy(places, set + 1, places, set, WAYS - 1);
     places[set + WAYS - 1] = null;
   }
@@ -264,6 +298,8 @@ final class ValueCache<V> {
       write(place);
       ++evictions;
     }
+    bytes -= place.bytes;
+    place.bytes = 0;
     if (place.key == null || place.key.length != count) place.key = new byte[count];
     System.arraycopy(key, 0, place.key, 0, count);
     place.hash = hash;
@@ -280,6 +316,45 @@ final class ValueCache<V> {
     place.stored = true;
   }
 
+  // ---- Heap ----
+
+  private int heapBytes(int keyCount, V value) {
+    return PLACE_BYTES + keyCount + (value == null ? 0 : backing.heapBytes(value));
+  }
+
+  private void fill(Place<V> place, V value) {
+    place.value = value;
+    bytes -= place.bytes;
+    place.bytes = heapBytes(place.key.length, value);
+    bytes += place.bytes;
+  }
+
+  /** Whether `place`, or a new one where it is null, may have key and value; the last of its set goes for it. */
+  private boolean hasRoom(int set, Place<V> place, int keyCount, V value) throws IOException {
+    if (keyCount > LARGEST_KEY_BYTES) return false;
+    final int wanted = heapBytes(keyCount, value);
+    final int more = wanted - (place == null ? 0 : place.bytes);
+    if (isGranted(more)) return true;
+    int last = WAYS - 1;
+    while (last >= 0 && places[set + last] == null) --last;
+    if (last < 0 || places[set + last] == place) return false;
+    write(places[set + last]);
+    bytes -= places[set + last].bytes;
+    places[set + last] = null;
+    return isGranted(more);
+  }
+
+  private boolean isGranted(int more) {
+    while (bytes + more > granted) {
+      if (!heap.take(BYTES_AT_ONCE)) {
+        refused = true;
+        return false;
+      }
+      granted += BYTES_AT_ONCE;
+    }
+    return true;
+  }
+
   // ---- Size ----
 
   private boolean standsAside() throws IOException {
@@ -289,8 +364,10 @@ final class ValueCache<V> {
     }
     if (evictions > places.length && places.length < most) grow();
     if (accesses >= ACCESSES_PER_LOOK) {
-      final boolean ofUse = hits >= accesses / LEAST_SHARE || places.length < most;
+      final boolean mayGrow = places.length < most && !refused;
+      final boolean ofUse = hits >= accesses / LEAST_SHARE || mayGrow;
       accesses = hits = 0;
+      refused = false;
       if (!ofUse) {
         clear();
         aside = ACCESSES_ASIDE;

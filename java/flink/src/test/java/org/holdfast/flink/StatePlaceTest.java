@@ -19,6 +19,8 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.IllegalConfigurationException;
+import org.apache.flink.configuration.MemorySize;
+import org.apache.flink.util.FileUtils;
 import org.apache.flink.util.FlinkRuntimeException;
 import org.holdfast.HoldfastCheckpoint;
 import org.holdfast.Run;
@@ -141,12 +143,46 @@ final class StatePlaceTest {
           .contains("region=/mnt/pmem");
       assertThat(new HoldfastStateBackend(region).toString()).contains("region=/mnt/pmem");
     }
-    for (String region : List.of("hdfs://host/state", "s3:/bucket", "file://host/state", "", " ")) {
+    for (String region :
+        List.of(
+            "hdfs://host/state",
+            "s3:/bucket",
+            "file://host/state",
+            "",
+            " ",
+            // They were directories where the TaskManager was started, and options of a store.
+            "DRAM",
+            "node:0",
+            "state",
+            "/mnt/state?granularity=line")) {
       settings.set(HoldfastStateBackend.REGION, region);
       assertThatThrownBy(() -> new HoldfastStateBackend().configure(settings, null))
           .isInstanceOf(IllegalConfigurationException.class)
           .hasMessageContaining("state.backend.holdfast.region: '" + region + "'");
     }
+  }
+
+  /** It was as if it had not been set. */
+  @Test
+  void aSlotOfNoMemoryIsRefused() {
+    final Configuration settings = new Configuration();
+    settings.set(HoldfastStateBackend.FIXED_MEMORY, MemorySize.ZERO);
+    assertThatThrownBy(
+            () -> new HoldfastStateBackend().configure(settings, getClass().getClassLoader()))
+        .isInstanceOf(IllegalConfigurationException.class)
+        .hasMessageContaining("fixed-per-slot: 0");
+  }
+
+  /** It came back without its lock, and the next process removed it under the one that used it. */
+  @Test
+  void aDirectoryThatSomebodyRemovedIsLockedAnew() throws IOException {
+    final Path region = files.resolve("region");
+    final Path first = StateDirectories.ofThisProcess(region);
+    FileUtils.deleteDirectory(region.toFile());
+    final Path second = StateDirectories.ofThisProcess(region);
+    assertThat(second).isNotEqualTo(first).exists();
+    assertThat(second.resolve("lock")).exists();
+    assertThat(StateDirectories.ofThisProcess(region)).isEqualTo(second);
   }
 
   /** Takes a directory in each region that it is told. */

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicReference;
@@ -173,6 +175,52 @@ final class ValueCacheTest {
     }
     cache.flush();
     assertThat(store.records).isEqualTo(model);
+  }
+
+  /** Each state had 16 MiB of the heap for itself: forty of them ended a TaskManager of the usual size. */
+  @ParameterizedTest(name = "{0} bytes of heap")
+  @CsvSource({"0", "65536", "200000", "10000000"})
+  void cachesHaveOneShareOfTheHeap(long most) throws IOException {
+    final CacheHeap heap = new CacheHeap(most);
+    final Store[] stores = new Store[5];
+    final List<ValueCache<Long>> caches = new ArrayList<>();
+    final List<Map<String, Long>> models = new ArrayList<>();
+    for (int i = 0; i < stores.length; ++i) {
+      stores[i] =
+          new Store() {
+            @Override
+            public int heapBytes(Long value) {
+              return (int) (value % 1000);
+            }
+          };
+      caches.add(new ValueCache<>(1024, heap, stores[i]));
+      models.add(new HashMap<>());
+    }
+    for (int step = 0; step < 500_000; ++step) {
+      final int which = random.nextInt(stores.length);
+      final int count = key(random.nextInt(700));
+      final String name = Store.name(buffer, count);
+      switch (random.nextInt(4)) {
+        case 0, 1 -> {
+          caches.get(which).put(buffer, count, (long) step);
+          models.get(which).put(name, (long) step);
+        }
+        case 2 -> {
+          caches.get(which).erase(buffer, count);
+          models.get(which).remove(name);
+        }
+        default ->
+            assertThat(caches.get(which).get(buffer, count)).isEqualTo(models.get(which).get(name));
+      }
+      if (step % 1000 == 0) assertThat(heap.takenBytes()).isBetween(0L, most);
+    }
+    assertThat(heap.takenBytes() > 0).isEqualTo(most > 0);
+    for (int i = 0; i < stores.length; ++i) {
+      caches.get(i).flush();
+      assertThat(stores[i].records).isEqualTo(models.get(i));
+      caches.get(i).drop();
+    }
+    assertThat(heap.takenBytes()).isZero();
   }
 
   @Test

@@ -400,4 +400,31 @@ final class IncrementalCheckpointTest {
         .isInstanceOf(BackendBuildingException.class)
         .hasStackTraceContaining(name);
   }
+
+  /** A store that is made of runs reads no record: what was damaged became state, and went from checkpoint to checkpoint. */
+  @Test
+  void aDamagedFileIsNamed() throws Exception {
+    try (CheckpointableKeyedStateBackend<String> state =
+        StateProgram.open(backend, StateProgram.ALL, List.of())) {
+      put(state, 0, 1000);
+      complete(take(state));
+      state.dispose();
+    }
+    final String name = sharedFiles().iterator().next();
+    final Path file = files.resolve("shared").resolve(name);
+    final byte[] sound = Files.readAllBytes(file);
+    final Random random = new Random(5);
+    for (int round = 0; round < 20; ++round) {
+      final byte[] damaged = sound.clone();
+      damaged[random.nextInt(damaged.length)] ^= (byte) (1 << random.nextInt(8));
+      Files.write(file, damaged);
+      assertThatThrownBy(
+              () -> StateProgram.open(backend, StateProgram.ALL, List.of(completed)))
+          .isInstanceOf(BackendBuildingException.class)
+          .hasStackTraceContaining("the checkpoint is damaged")
+          .hasStackTraceContaining(name);
+    }
+    Files.write(file, sound);
+    StateProgram.open(backend, StateProgram.ALL, List.of(completed)).dispose();
+  }
 }
