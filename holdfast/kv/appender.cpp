@@ -178,6 +178,7 @@ Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t
   const std::uint64_t blocks = geometry_.blocks_for(padded, 1);
   HF_RETURN_IF_ERROR(admit(lane, blocks, purpose));
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, purpose));
+  run_opened_();
   BlockMeta& run = table_.meta(head);
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
@@ -298,6 +299,7 @@ Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
   const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
   HF_RETURN_IF_ERROR(admit(lane, blocks, Purpose::kPut));
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, Purpose::kPut));
+  run_opened_();
   BlockMeta& run = table_.meta(head);
   const std::uint64_t base = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);

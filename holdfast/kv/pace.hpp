@@ -7,8 +7,8 @@
 // From p = 0 on the store reclaims. With t, the time that reclamation took of late to gain a block,
 // writers together may open a run every t * p / (1 - p), at most every 4 * t. So in the middle of
 // the zone they take blocks as fast as they come back, and near its end more slowly: used_bytes
-// falls again. Who comes too early sleeps until it is his turn. At p >= 1 (the reclaiming thread
-// got no CPU) he sleeps on until a pass has ended since he came.
+// falls again. Who comes too early asks for a pass, and sleeps until it is his turn. At p >= 1 (the
+// reclaiming thread got no CPU) he sleeps on until a pass has ended since he came.
 //
 // What lives may be less at once: many records were erased, or a snapshot was closed. Then `used`
 // lies far above the limit without anybody having taken more. Writers are not stopped for it: until

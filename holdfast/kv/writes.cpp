@@ -42,7 +42,10 @@ void BasicWrites<R>::pay_pause(Session& own) {
     const std::lock_guard lock(lane.latch);
     blocks = std::exchange(lane.unpaid_blocks, 0);
   }
-  if (blocks != 0 && !own.participant.inside()) rooms_.upkeep.pace.pause(blocks);
+  if (blocks == 0 || own.participant.inside()) return;
+  // What this session has superseded counts from here on: the last pass may have found too little.
+  rooms_.upkeep.wake.ask();
+  rooms_.upkeep.pace.pause(blocks);
 }
 
 template <class R>

@@ -167,6 +167,33 @@ TEST_F(PaceOfWriters, OneHotRecordNeedsFourMiBAndTwoSegments) {
   }
 }
 
+// A record or a batch that is larger than a block has a run of its own, and asked nobody to reclaim:
+// its writer slept until the background's next round, 50 ms later. A put of 300 KB took 3.4 ms.
+TEST_F(PaceOfWriters, LargeRecordsAndBatchesAskForReclamation) {
+  struct Passes : EventListener {
+    void on_reclaim(const ReclaimEvent&) noexcept override { ++count; }
+    std::atomic<int> count{0};
+  };
+  const std::string large(300'000, 'v');
+  for (const bool in_batches : {false, true}) {
+    const auto passes = std::make_shared<Passes>();
+    StoreOptions options;
+    options.listener = passes;
+    std::filesystem::remove_all(scratch_.path("store"));
+    auto store = open(options);
+    const auto start = Clock::now();
+    for (int i = 0; i < 400; ++i) {
+      WriteBatch batch;
+      batch.put("one", large), batch.put("two", large);
+      ASSERT_TRUE(in_batches ? store.write(batch).has_value()
+                             : store.put("hot", large).has_value());
+    }
+    const auto rounds = (Clock::now() - start) / std::chrono::milliseconds(50) + 1;
+    ASSERT_TRUE(store.close());
+    EXPECT_GT(passes->count, 10 * rounds) << "of its own accord the background does few in each";
+  }
+}
+
 // Every verb that opens runs pays for them, those that are called with a function, too; and the
 // function is called once.
 TEST_F(PaceOfWriters, EveryVerbIsSlowed) {
