@@ -1,11 +1,13 @@
-// A store from the runs and the private part of a checkpoint. The superblock's magic number comes
-// last: a region whose restoring was interrupted holds no store.
+// A store from the runs and the private part of a checkpoint. Each record is checked: what lay
+// elsewhere meanwhile may be damaged. The superblock's magic number comes last: a region whose
+// restoring was interrupted holds no store.
 #include <algorithm>
 #include <cstring>
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/block_table.hpp>
 #include <holdfast/kv/checkpoint_format.hpp>
+#include <holdfast/kv/records.hpp>
 #include <holdfast/kv/region_options.hpp>
 #include <holdfast/kv/sealed_run.hpp>
 #include <holdfast/kv/superblock.hpp>
@@ -19,7 +21,8 @@ class Restoration {
       : medium_(medium),
         plan_(plan),
         placed_(placed),
-        table_(medium, geometry_of(plan.superblock), medium.size_bytes()) {}
+        table_(medium, geometry_of(plan.superblock), medium.size_bytes()),
+        records_(medium, table_, plan.superblock) {}
 
   Status begin(const Superblock& superblock) {
     HF_RETURN_IF_ERROR(put_superblock(medium_, superblock));
@@ -38,12 +41,26 @@ class Restoration {
 
  private:
   Status put_words(std::uint64_t head, const PlannedRun& run);
+  // Of those that are not dead.
+  bool are_sound(const SealedRun& run) const;
 
   Medium& medium_;
   const CheckpointPlan& plan_;
   const RunPlacement& placed_;
   BlockTable table_;
+  const Records records_;
 };
+
+bool Restoration::are_sound(const SealedRun& run) const {
+  for (std::uint32_t i = 0; i < run.records(); ++i) {
+    if (run.dead_on_medium(i)) continue;
+    const Line line = line_at(run.offset() + run.record_at(i));
+    const RecordView record = records_.at(line);
+    if (!record.fits(run.record_end(i) - run.record_at(i)) || !records_.is_sound(record, line))
+      return false;
+  }
+  return true;
+}
 
 Status Restoration::put_words(std::uint64_t head, const PlannedRun& run) {
   const Geometry& geometry = table_.geometry();
@@ -72,7 +89,7 @@ Status Restoration::put(std::size_t i, std::span<const std::byte> packed) {
   table_.mark_run(head, run.run_blocks, {run.name.generation, BlockState::kSealed});
   const auto sealed = SealedRun::read(medium_, table_, head);
   if (!sealed || sealed->footer().used_bytes != run.used_bytes ||
-      sealed->records() != run.records) {
+      sealed->records() != run.records || !HF_MUTANT("K155", are_sound(*sealed), true)) {
     return Error{Errc::kCorrupt, "run " + std::to_string(run.name.generation) + " of origin " +
                                      std::to_string(run.name.origin) +
                                      ": its bytes are not those of the checkpoint; they are "

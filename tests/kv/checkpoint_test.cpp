@@ -419,6 +419,30 @@ TEST_P(Checkpoints, DamagedPartsAreNamed) {
   EXPECT_EQ(wrong.restore_to(spec("none")).code(), Errc::kNotFound) << "what the caller said";
 }
 
+// A bit that turned in a record where the runs lay was a wrong value in the restored store, or a key
+// that was not there.
+TEST_P(Checkpoints, DamagedRecordsAreNotRestored) {
+  auto store = open();
+  for (int i = 0; i < 30; ++i)
+    ASSERT_TRUE(store.put("key" + std::to_string(i % 20), text_of(i, 40)));
+  Kept kept;
+  kept.take(store.checkpoint().value());
+  ASSERT_EQ(kept.runs.size(), 1u);
+  const std::vector<std::byte>& run = kept.runs.begin()->second;
+  for (int i = 10; i < 30; ++i) {  // Those before are superseded: some are known to be dead.
+    const std::string value = text_of(i, 40);
+    const auto in_run = std::search(run.begin(), run.end(), std::as_bytes(std::span(value)).begin(),
+                                    std::as_bytes(std::span(value)).end());
+    ASSERT_NE(in_run, run.end());
+    Kept wrong = kept;
+    wrong.runs.begin()->second[static_cast<std::size_t>(in_run - run.begin()) + 20] ^= std::byte{1};
+    const std::string name = "copy" + std::to_string(i);
+    const Status restored = wrong.restore_to(spec(name));
+    EXPECT_EQ(restored.code(), Errc::kCorrupt) << i;
+    EXPECT_TRUE(mentions(restored.error(), "run")) << restored.error().message();
+  }
+}
+
 // Runs of many lengths, over several groups of blocks.
 void expect_runs_within_their_groups(std::uint32_t block_bytes) {
   CheckpointPlan plan;
