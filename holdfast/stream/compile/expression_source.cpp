@@ -83,6 +83,7 @@ std::optional<sql::LikePattern> pattern_of(const sql::Expression& like) {
 }
 
 bool is_compiled_text(const sql::Expression& e) {
+  if (e.arguments.empty()) return false;  // PROCTIME() comes here, too.
   const auto is_text = [&](std::size_t i) { return e.arguments[i]->type.kind == Kind::kString; };
   const bool of_text = is_text(0);
   // What stands behind the first operand is not asked for where that is NULL.
