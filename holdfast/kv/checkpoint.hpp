@@ -96,11 +96,12 @@ struct CheckpointContents {
 };
 Result<CheckpointContents> read_private_part(std::span<const std::byte> private_part);
 
-// Makes the store anew in `spec`, where nothing may be, and closes it: copies runs, rewrites no
-// record. `read` fills its buffer with the run's bytes. Of the options file_bytes, max_bytes,
-// prefault. A crash leaves no store; what it left must be removed before the next try. Four fences.
-// Errors: kAlreadyExists, kCorrupt (the private part; a run that does not hold, or one of its
-// records; a run of another name), kNewerFormat, kNoSpace (names how much is needed), kIo, those of `read`.
+// Makes the store anew in `spec`, where nothing may be, and closes it: copies runs, checks their
+// records, rewrites none. `read` fills its buffer with the run's bytes. Of the options file_bytes,
+// max_bytes, prefault. A crash leaves no store; what it left must be removed before the next try.
+// Four fences. Errors: kAlreadyExists, kCorrupt (the private part; a run that does not hold, or one
+// of its records; a run of another name), kNewerFormat, kNoSpace (names how much is needed), kIo,
+// those of `read`.
 using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte> to)>;
 Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
                const StoreOptions& options = {});
