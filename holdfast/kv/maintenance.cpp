@@ -404,9 +404,10 @@ Status Maintenance::free_space(SpaceRooms& space) {
   }
   // All: a batch notes what it superseded with the store's own sessions.
   HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
-  rooms_.spaces.retire(space.id);
-  rooms_.expiry.forget(space.id);  // A sweep, which asks for rules, waits for our turn.
-  HF_RETURN_IF_ERROR(reclaimer_of(turn).free_space(space.id));
+  const std::uint16_t id = space.id;  // From retire() on the rooms may be another space's.
+  rooms_.spaces.retire(id);
+  rooms_.expiry.forget(id);  // A sweep, which asks for rules, waits for our turn.
+  HF_RETURN_IF_ERROR(reclaimer_of(turn).free_space(id));
   return HF_MUTANT("K104", PieceCollector(rooms_).sweep(), ok_status());
 }
 
