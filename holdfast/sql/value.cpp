@@ -9,6 +9,7 @@
 #include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
+
 std::string in_small(std::string_view text) {
   std::string small(text);
   for (char& c : small) {
