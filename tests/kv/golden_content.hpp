@@ -190,6 +190,18 @@ inline std::string golden_name(const Golden& golden) {
   return std::string(golden.name) + ".v" + std::to_string(golden.version) + ".hex";
 }
 
+// Directories of two backups, each of a store as above: of what fill() put, and of one key more.
+inline constexpr const char* kBehindTheFirstBackup = "behind the first backup";
+inline std::vector<Golden> golden_backups() {
+  std::vector<Golden> backups;
+  for (const Golden& golden : golden_stores(2))
+    if (golden.clean && golden.name != std::string("marked_closed")) backups.push_back(golden);
+  return backups;
+}
+inline std::string golden_backup_name(const Golden& golden) {
+  return std::string(golden.name) + ".backup" + std::to_string(golden.version) + ".hex";
+}
+
 // What the store holds, made anew.
 inline Contents golden_contents(const Golden& golden) {
   const Scratch fresh = Scratch::tmpfs();

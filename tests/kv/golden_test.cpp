@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/kv/backup.hpp>
 #include <holdfast/kv/cursor.hpp>
 
 #include "for_tests.hpp"
@@ -244,6 +245,33 @@ TEST_P(GoldenFeatures, OnesThatAreCompatibleAreIgnored) {
   with([](Superblock& superblock) { superblock.compatible_features = ~std::uint64_t{0}; });
   auto store = Store<>::open(scratch_.path("golden"), with_access(RegionAccess::kOpen)).value();
   expect_contents(store, expected_);
+}
+
+class GoldenBackups : public testing::TestWithParam<Golden> {};
+INSTANTIATE_TEST_SUITE_P(Version2, GoldenBackups, testing::ValuesIn(golden_backups()),
+                         golden_test_name);
+
+// Made on a machine with AES instructions. What reads them here may have others, or none.
+TEST_P(GoldenBackups, AreRestoredOnEveryMedium) {
+  const Scratch scratch = Scratch::tmpfs();
+  const std::string directory = scratch.path("backup");
+  ASSERT_GE(
+      unpack_golden_files(
+          std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/" + golden_backup_name(GetParam()), directory),
+      4);  // Two lists, and runs for each.
+  EXPECT_EQ(verify_backup(directory).value().defects, std::vector<std::string>());
+  Contents expected = golden_contents(GetParam());
+  for (const std::uint32_t number : {1U, 2U}) {
+    if (number == 2) expected[kBehindTheFirstBackup] = "b";
+    for (const char* granularity : {"", "?granularity=line", "?granularity=page"}) {
+      const std::string to = scratch.path("restored") + granularity;
+      ASSERT_TRUE(restore_backup(directory, to, number));
+      auto store = Store<>::open(to, with_access(RegionAccess::kOpen)).value();
+      expect_contents(store, expected);
+      ASSERT_TRUE(store.close());
+      std::filesystem::remove_all(scratch.path("restored"));
+    }
+  }
 }
 
 }  // namespace
