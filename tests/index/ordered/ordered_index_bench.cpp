@@ -1,9 +1,11 @@
 // The cost goals of the ordered index, printed beside a std::set, or an absl::btree_set where its
-// header is found, under one mutex. Not a test: run it on a quiet machine.
+// header is found, under one mutex; and, with one thread, beside an adaptive radix tree. Not a
+// test: run it on a quiet machine.
 //
-//   ordered_index_bench [keys = 10000000]
+//   ordered_index_bench [keys = 10000000] [random | numbered]
 //
-// Keys are 16 random bytes. Every figure is checked: counts, and the sum of what a scan reads.
+// Keys are 16 random bytes, or numbered: "user" and twelve digits, in an order drawn at random.
+// Every figure is checked: counts, and the bytes of what a scan reads.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +32,8 @@ constexpr const char* kPeer = "std::set";
 
 #include <holdfast/index/ordered/cursor.hpp>
 #include <holdfast/index/ordered/ordered_index.hpp>
+
+#include "radix_tree.hpp"
 
 namespace {
 
@@ -54,6 +59,18 @@ std::vector<Key> random_keys(std::uint64_t n) {
       std::memcpy(key.bytes.data() + 8 * word, &state, 8);
     }
   }
+  return keys;
+}
+
+std::vector<Key> numbered_keys(std::uint64_t n) {
+  std::vector<Key> keys(n);
+  for (std::uint64_t at = 0; at < n; ++at) {
+    std::memcpy(keys[at].bytes.data(), "user", 4);
+    std::uint64_t rest = at;
+    for (std::size_t digit = 16; digit-- > 4; rest /= 10)
+      keys[at].bytes[digit] = static_cast<unsigned char>('0' + rest % 10);
+  }
+  std::shuffle(keys.begin(), keys.end(), std::mt19937_64(1));
   return keys;
 }
 
@@ -90,6 +107,60 @@ double peer(const char* name, const std::vector<Key>& keys, unsigned threads, Co
   return ns;
 }
 
+// Scans of 100 keys, each from one of the keys on: scan_100(key) says the sum of the last bytes.
+constexpr std::size_t kScanned = 100;
+template <class Scan>
+std::uint64_t short_scans(const char* name, const std::vector<Key>& keys, Scan scan_100) {
+  const auto scans = std::min<std::uint64_t>(keys.size(), 20'000);
+  std::uint64_t sum = 0;
+  timed(name, scans * kScanned, 1, [&](std::uint64_t, std::uint64_t) {
+    for (std::uint64_t at = 0; at < scans; ++at)
+      sum += scan_100(keys[at * 7919 % keys.size()].view());
+  });
+  return sum;
+}
+std::uint64_t last_byte(std::string_view key) { return static_cast<unsigned char>(key.back()); }
+
+// The radix tree's figures, and what its short scans read.
+std::uint64_t radix_tree(const std::vector<Key>& keys) {
+  RadixTree tree;
+  timed("radix tree: insert", keys.size(), 1, [&](std::uint64_t at, std::uint64_t end) {
+    for (; at < end; ++at)
+      expect(tree.insert(keys[at].view()), "radix tree: insert");
+  });
+  expect(!tree.insert(keys[0].view()) && tree.count() == keys.size(), "radix tree: count");
+  std::printf("radix tree: %.2f bytes per key\n",
+              static_cast<double>(tree.bytes()) / static_cast<double>(keys.size()));
+  timed("radix tree: scan of all", keys.size(), 1, [&](std::uint64_t, std::uint64_t end) {
+    std::string_view last;
+    expect(tree.scan({}, end + 1,
+                     [&](std::string_view key) {
+                       expect(last < key, "radix tree: order");
+                       last = key;
+                     }) == end,
+           "radix tree: scan");
+  });
+  return short_scans("radix tree: scans of 100", keys, [&](std::string_view from) {
+    std::uint64_t sum = 0;
+    tree.scan(from, kScanned, [&](std::string_view key) { sum += last_byte(key); });
+    return sum;
+  });
+}
+
+std::uint64_t index_short_scans(const OrderedIndex& index, EpochDomain& domain,
+                                const std::vector<Key>& keys) {
+  auto participant = domain.join();
+  return short_scans("scans of 100", keys, [&](std::string_view from) {
+    const auto guard = domain.enter(participant);
+    Cursor cursor(index);
+    std::uint64_t sum = 0;
+    cursor.seek(from);
+    for (std::size_t left = kScanned; cursor && left > 0; cursor.next(), --left)
+      sum += last_byte(cursor.key());
+    return sum;
+  });
+}
+
 void run(const std::vector<Key>& keys, unsigned threads) {
   const std::string of_strings = std::string(kPeer) + "<std::string>, mutex: insert";
   const std::string of_arrays = std::string(kPeer) + "<16 bytes>, mutex: insert";
@@ -113,7 +184,7 @@ void run(const std::vector<Key>& keys, unsigned threads) {
     std::printf("%.2f bytes per key\n",
                 static_cast<double>(index->bytes()) / static_cast<double>(keys.size()));
     auto participant = domain.join();
-    timed("scan", keys.size(), 1, [&](std::uint64_t, std::uint64_t end) {
+    timed("scan of all", keys.size(), 1, [&](std::uint64_t, std::uint64_t end) {
       const auto guard = domain.enter(participant);
       Cursor cursor(*index);
       std::uint64_t seen = 0;
@@ -121,6 +192,8 @@ void run(const std::vector<Key>& keys, unsigned threads) {
         ++seen;
       expect(seen == end, "scan");
     });
+    if (threads == 1)
+      expect(index_short_scans(*index, domain, keys) == radix_tree(keys), "short scans");
   }
   {
     auto index = OrderedIndex::create(domain).value();
@@ -146,7 +219,13 @@ void run(const std::vector<Key>& keys, unsigned threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto keys = random_keys(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000);
+  const std::uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
+  const auto kind = argc > 2 ? std::string(argv[2]) : "random";
+  if (count == 0 || (kind != "random" && kind != "numbered")) {
+    std::fprintf(stderr, "ordered_index_bench [KEYS] [random | numbered]\n");
+    return 2;
+  }
+  const auto keys = kind == "random" ? random_keys(count) : numbered_keys(count);
   run(keys, 1);
   run(keys, 2);
 }
