@@ -199,6 +199,17 @@ test_python() {
   export HOLDFAST_TEST_PYTHON="$python"
 }
 
+# What the tour shows while there is no command yet: README.md's first program, which needs the store alone.
+first_record() {
+  say "compiling the store: about a minute on two CPUs, the first time only"
+  build_release first_store
+  place=$(mktemp -d "$PWD/build/first.XXXXXX")
+  echo "examples/first_store.cpp keeps a record of how often it was run. Twice, each a process of its own:"
+  for _ in 1 2; do (cd "$place" && ../release/examples/first_store); done
+  rm -rf "$place"
+  say "compiling the command: about another minute"
+}
+
 # A part of the tour: real events as a stream. Without Python or a network it says so, and the tour goes on.
 flights() {
   want python3 python3-venv
