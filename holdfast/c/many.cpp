@@ -1,4 +1,5 @@
 // Several records by one call: packed keys and values, and atomic batches.
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -12,13 +13,14 @@ using c::boundary;
 namespace holdfast::c {
 namespace {
 
-// `count` texts that lie one behind the other.
+// `count` texts that lie one behind the other. A length that is too large is refused later, by whom
+// it is given to: until then it is a number, and so is what lies behind it.
 template <class Length>
 std::vector<std::string_view> unpack(std::size_t count, const void* bytes, const Length* lengths) {
   std::vector<std::string_view> texts(count);
-  const auto* next = static_cast<const char*>(bytes);
+  auto next = reinterpret_cast<std::uintptr_t>(bytes);
   for (std::size_t i = 0; i < count; ++i) {
-    texts[i] = {next, static_cast<std::size_t>(lengths[i])};
+    texts[i] = {reinterpret_cast<const char*>(next), static_cast<std::size_t>(lengths[i])};
     next += lengths[i];
   }
   return texts;
