@@ -93,18 +93,31 @@ double timed(const char* name, std::uint64_t n, unsigned threads, Body body) {
   return ns / static_cast<double>(n);
 }
 
+// What each verb takes, ns per key.
+struct Times {
+  double insert = 0, find = 0, erase = 0;
+};
+
+// A set of keys under one mutex, with `threads`.
 template <class K, class Convert>
-double peer(const char* name, const std::vector<Key>& keys, unsigned threads, Convert convert) {
+Times peer(const char* of, const std::vector<Key>& keys, unsigned threads, Convert convert) {
   PeerSet<K> set;
   std::mutex mutex;
-  const double ns = timed(name, keys.size(), threads, [&](std::uint64_t at, std::uint64_t end) {
-    for (; at < end; ++at) {
-      const std::lock_guard lock(mutex);
-      set.insert(convert(keys[at]));
-    }
-  });
-  expect(set.size() == keys.size(), name);
-  return ns;
+  const auto each = [&](const char* verb, auto change) {
+    const auto name = std::string(kPeer) + "<" + of + ">, mutex: " + verb;
+    return timed(name.c_str(), keys.size(), threads, [&](std::uint64_t at, std::uint64_t end) {
+      for (; at < end; ++at) {
+        const std::lock_guard lock(mutex);
+        expect(change(convert(keys[at])), verb);
+      }
+    });
+  };
+  Times times;
+  times.insert = each("insert", [&](K key) { return set.insert(std::move(key)).second; });
+  times.find = each("find", [&](const K& key) { return set.count(key) == 1; });
+  times.erase = each("erase", [&](const K& key) { return set.erase(key) == 1; });
+  expect(set.empty(), of);
+  return times;
 }
 
 // Scans of 100 keys, each from one of the keys on: scan_100(key) says the sum of the last bytes.
@@ -161,59 +174,71 @@ std::uint64_t index_short_scans(const OrderedIndex& index, EpochDomain& domain,
   });
 }
 
-void run(const std::vector<Key>& keys, unsigned threads) {
-  const std::string of_strings = std::string(kPeer) + "<std::string>, mutex: insert";
-  const std::string of_arrays = std::string(kPeer) + "<16 bytes>, mutex: insert";
-  const double strings = peer<std::string>(of_strings.c_str(), keys, threads,
-                                           [](const Key& key) { return std::string(key.view()); });
-  const double arrays =
-      peer<Key>(of_arrays.c_str(), keys, threads, [](const Key& key) { return key; });
-
+// The ordered index, filled key by key, read in order, and emptied.
+Times one_by_one(const std::vector<Key>& keys, unsigned threads) {
   EpochDomain domain;
-  double single, many;
-  {
-    auto index = OrderedIndex::create(domain).value();
-    single = timed("insert", keys.size(), threads, [&](std::uint64_t at, std::uint64_t end) {
+  auto index = OrderedIndex::create(domain).value();
+  const auto each = [&](const char* verb, auto change) {
+    return timed(verb, keys.size(), threads, [&](std::uint64_t at, std::uint64_t end) {
       auto participant = domain.join();
       for (; at < end; ++at) {
         const auto guard = domain.enter(participant);
-        expect(index->insert(keys[at].view()).value(), "insert");
+        expect(change(keys[at].view()), verb);
       }
     });
-    expect(index->count() == keys.size(), "count");
-    std::printf("%.2f bytes per key\n",
-                static_cast<double>(index->bytes()) / static_cast<double>(keys.size()));
-    auto participant = domain.join();
-    timed("scan of all", keys.size(), 1, [&](std::uint64_t, std::uint64_t end) {
-      const auto guard = domain.enter(participant);
-      Cursor cursor(*index);
-      std::uint64_t seen = 0;
-      for (cursor.first(); cursor; cursor.next())
-        ++seen;
-      expect(seen == end, "scan");
-    });
-    if (threads == 1)
-      expect(index_short_scans(*index, domain, keys) == radix_tree(keys), "short scans");
-  }
-  {
-    auto index = OrderedIndex::create(domain).value();
-    many = timed(
-        "insert_many of 64", keys.size(), threads, [&](std::uint64_t begin, std::uint64_t end) {
-          auto participant = domain.join();
-          std::array<std::string_view, 64> group;
-          while (begin < end) {
-            const auto size = std::min<std::uint64_t>(group.size(), end - begin);
-            for (std::uint64_t at = 0; at < size; ++at)
-              group[at] = keys[begin + at].view();
-            const auto guard = domain.enter(participant);
-            expect(index->insert_many({group.data(), size}).value() == size, "insert_many");
-            begin += size;
-          }
-        });
-  }
+  };
+  Times times;
+  times.insert = each("insert", [&](std::string_view key) { return index->insert(key).value(); });
+  expect(index->count() == keys.size(), "count");
+  std::printf("%.2f bytes per key\n",
+              static_cast<double>(index->bytes()) / static_cast<double>(keys.size()));
+  times.find = each("find", [&](std::string_view key) { return index->contains(key); });
+  auto participant = domain.join();
+  timed("scan of all", keys.size(), 1, [&](std::uint64_t, std::uint64_t end) {
+    const auto guard = domain.enter(participant);
+    Cursor cursor(*index);
+    std::uint64_t seen = 0;
+    for (cursor.first(); cursor; cursor.next())
+      ++seen;
+    expect(seen == end, "scan");
+  });
+  if (threads == 1)
+    expect(index_short_scans(*index, domain, keys) == radix_tree(keys), "short scans");
+  times.erase = each("erase", [&](std::string_view key) { return index->erase(key); });
+  expect(index->count() == 0, "count");
+  return times;
+}
+
+double in_groups(const std::vector<Key>& keys, unsigned threads) {
+  EpochDomain domain;
+  auto index = OrderedIndex::create(domain).value();
+  return timed("insert_many of 64", keys.size(), threads,
+               [&](std::uint64_t begin, std::uint64_t end) {
+                 auto participant = domain.join();
+                 std::array<std::string_view, 64> group;
+                 while (begin < end) {
+                   const auto size = std::min<std::uint64_t>(group.size(), end - begin);
+                   for (std::uint64_t at = 0; at < size; ++at)
+                     group[at] = keys[begin + at].view();
+                   const auto guard = domain.enter(participant);
+                   expect(index->insert_many({group.data(), size}).value() == size, "insert_many");
+                   begin += size;
+                 }
+               });
+}
+
+void run(const std::vector<Key>& keys, unsigned threads) {
+  const auto strings = peer<std::string>("std::string", keys, threads,
+                                         [](const Key& key) { return std::string(key.view()); });
+  const auto arrays = peer<Key>("16 bytes", keys, threads, [](const Key& key) { return key; });
+  const auto ours = one_by_one(keys, threads);
+  const double many = in_groups(keys, threads);
   std::printf(
-      "%u threads: %.2f x the peer of strings, %.2f x of arrays; insert_many %.2f x insert\n\n",
-      threads, strings / single, arrays / single, single / many);
+      "%u threads: insert, find and erase %.2f, %.2f, %.2f x as fast as the peer of strings,\n"
+      "  %.2f, %.2f, %.2f x as that of arrays; insert_many %.2f x insert\n\n",
+      threads, strings.insert / ours.insert, strings.find / ours.find, strings.erase / ours.erase,
+      arrays.insert / ours.insert, arrays.find / ours.find, arrays.erase / ours.erase,
+      ours.insert / many);
 }
 
 }  // namespace
