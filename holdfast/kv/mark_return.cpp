@@ -143,17 +143,15 @@ Status return_to_mark(Medium& medium, const Superblock& superblock) {
   if (mark.head == 0) return no_mark();
   Returning returning(medium, superblock, mark.head);
   HF_RETURN_IF_ERROR(returning.look());
-  // The index of a clean close knows of what will be gone.
-  if (medium.word(kCleanMarkAt) != 0) {
-    HF_RETURN_IF_ERROR(medium.put_word(kCleanMarkAt, 0));
-    HF_RETURN_IF_ERROR(medium.order());  // Before the store is another one.
-  }
+  // The index of a clean close knows of what will be gone. Who sees the returning bit does not read
+  // it, so that the two words may become durable in any order.
+  if (medium.word(kCleanMarkAt) != 0) HF_RETURN_IF_ERROR(medium.put_word(kCleanMarkAt, 0));
   HF_RETURN_IF_ERROR(
       HF_MUTANT("K126", medium.put_word(kMarkWordAt, mark.head | kReturningBit), ok_status()));
   HF_RETURN_IF_ERROR(medium.order());  // From here on there is no way back.
+  // A word that says sealed vouches for the dead bits, but not while the returning bit is there: then
+  // both are put anew. So they need no order either.
   HF_RETURN_IF_ERROR(returning.put_bits());
-  // A word that says sealed vouches for the dead bits.
-  HF_RETURN_IF_ERROR(medium.order());
   HF_RETURN_IF_ERROR(returning.put_words());
   HF_RETURN_IF_ERROR(medium.order());  // All of it is done when the word says so.
   HF_RETURN_IF_ERROR(medium.put_word(kMarkWordAt, mark.head));
