@@ -8,7 +8,7 @@
 
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
+#include <holdfast/baselines/fp_leaves.hpp>
 #include <holdfast/bench/blocks/buckets.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include <holdfast/base/hash.hpp>
-#include <holdfast/bench/blocks/baselines/log_formats.hpp>
+#include <holdfast/baselines/log_formats.hpp>
 #include <holdfast/bench/blocks/log_peer.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/log/log.hpp>

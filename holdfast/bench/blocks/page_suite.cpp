@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/baselines/checksum_pages.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <holdfast/bench/index/index_subject.hpp>
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::index {
 namespace {

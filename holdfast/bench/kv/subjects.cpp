@@ -1,6 +1,6 @@
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/bench/peers.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {

@@ -13,10 +13,10 @@
 #include <variant>
 
 #include <holdfast/bench/environment.hpp>
-#include <holdfast/bench/peers.hpp>
 #include <holdfast/bench/stream/nexmark_subject.hpp>
-#include <holdfast/bench/stream/peer_subject.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
+#include <holdfast/peers/peers.hpp>
+#include <holdfast/peers/stream/peer_subject.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
 
