@@ -1,4 +1,4 @@
-#include <holdfast/bench/price.hpp>
+#include <holdfast/bench/study/price.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/csv.hpp>
 
 namespace holdfast::bench {
 namespace {

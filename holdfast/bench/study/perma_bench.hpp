@@ -1,7 +1,4 @@
-// convert.hpp: results for other programs, and those of the published tool.
-//
-// CSV: one line per row, one column per field that any row has, in order of appearance; RFC 4180
-// quoting, "\n" line ends, lists joined by ';'. Histograms are left out: they have a form in JSON.
+// perma_bench.hpp: results of the published tool as results of ours, and back.
 //
 // The JSON of PerMA-Bench (an array of benchmarks with config and results, github.com/hpides/
 // perma-bench; also its older keys and the parallel pairs of its successor): docs/results.md has
@@ -18,10 +15,6 @@
 #include <holdfast/bench/result.hpp>
 
 namespace holdfast::bench {
-
-std::string to_csv(const Document& document);
-// The cells of RFC 4180 text, line by line; a quote that does not end takes the rest.
-std::vector<std::vector<std::string>> parse_csv(std::string_view text);
 
 inline constexpr std::string_view kPermaBenchSubject = "perma-bench";
 

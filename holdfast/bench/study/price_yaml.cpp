@@ -7,7 +7,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/output.hpp>
-#include <holdfast/bench/price.hpp>
+#include <holdfast/bench/study/price.hpp>
 
 namespace holdfast::bench {
 namespace {

@@ -17,8 +17,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include <holdfast/bench/convert.hpp>
 #include <holdfast/bench/statistics.hpp>
+#include <holdfast/bench/study/perma_bench.hpp>
 
 namespace holdfast::bench {
 namespace {
