@@ -146,8 +146,8 @@ struct OperationEntry {
 };
 
 struct Plan {
-  std::vector<SubjectEntry> subjects;
-  std::vector<OperationEntry> operations;
+  std::vector<SubjectEntry> subjects = {};
+  std::vector<OperationEntry> operations = {};
   std::vector<unsigned> threads = {1};
   unsigned repetitions = 5;
   double seconds = 3;                          // Bound on a phase.

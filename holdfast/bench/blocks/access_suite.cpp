@@ -95,21 +95,16 @@ class WriteSubject final : public AccessSubject {
     return status;
   }
   Status after(const Phase& phase) override {
-    constexpr std::uint64_t kLooked = 1024;
-    for (unsigned t = 0; t < phase.threads; ++t) {
-      for (std::uint64_t back = 1; back <= std::min(kLooked, done_[t]); ++back) {
-        const auto at = place_of_done(phase, t, done_[t] - back);
-        for (std::uint64_t word = 0; word < shape_.lines * memory::kLanes; ++word) {
-          std::uint64_t found;
-          std::memcpy(&found, base_ + at + word * 8, sizeof found);
-          const bool tagged = word % memory::kLanes == memory::kLanes - 1;
-          if (found != memory::content_of_word(at / 8 + word) + (tagged ? tag(phase) : 0))
-            return Error{Errc::kCorrupt,
-                         "wrong: what was written at byte " + std::to_string(at) + " is not there"};
-        }
+    return check_last_writes(phase, [&](unsigned, std::uint64_t at) {
+      for (std::uint64_t word = 0; word < shape_.lines * memory::kLanes; ++word) {
+        std::uint64_t found;
+        std::memcpy(&found, base_ + at + word * 8, sizeof found);
+        const bool tagged = word % memory::kLanes == memory::kLanes - 1;
+        if (found != memory::content_of_word(at / 8 + word) + (tagged ? tag(phase) : 0))
+          return false;
       }
-    }
-    return {};
+      return true;
+    });
   }
 
  private:
@@ -171,16 +166,6 @@ class OurWriter {
   const bool streams_, fence_;
   const Persist persist_;
 };
-
-template <class S, class... Rest>
-SubjectEntry access_entry(const char* name, const Context& context, const AccessShape& shape,
-                          const std::shared_ptr<AccessMemory>& memory, Rest... rest) {
-  return {name,
-          [&context, shape, memory, rest...](unsigned) {
-            return std::make_unique<S>(context, shape, memory, rest...);
-          },
-          ""};
-}
 
 class Builder {
  public:
@@ -255,17 +240,16 @@ class Builder {
     experiment.part = part;
     experiment.what = what;
     experiment.parameters.set("order", Value(std::string(name_of(shape.order))));
-    experiment.plan.threads = {};
     experiment.plan.baseline = "floor";
     return experiment;
   }
   template <class S>
   void on_both_media(Experiment& experiment, const AccessShape& shape) {
     auto& subjects = experiment.plan.subjects;
-    subjects.push_back(access_entry<S>("floor", context_, shape, memory_, AccessMedium::kRegion));
+    subjects.push_back(subject_entry<S>("floor", context_, shape, memory_, AccessMedium::kRegion));
     // Beside a region that is DRAM itself it would be the same twice.
     if (context_.report.kind != "dram")
-      subjects.push_back(access_entry<S>("dram", context_, shape, memory_, AccessMedium::kDram));
+      subjects.push_back(subject_entry<S>("dram", context_, shape, memory_, AccessMedium::kDram));
   }
   // Where a non-temporal store does not leave the cache, none of them takes one for durable.
   void add_writers(Experiment& experiment, const AccessShape& shape) {
@@ -277,7 +261,7 @@ class Builder {
       return;
     }
     auto& subjects = experiment.plan.subjects;
-    subjects.push_back(access_entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
+    subjects.push_back(subject_entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
     // It takes the best instruction that there is.
     if (streams || instruction_of(shape.flush) == cpu().write_back)
       subjects.push_back(libpmem_access_entry(context_, shape, memory_));

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <holdfast/bench/blocks/buckets.hpp>
-#include <holdfast/bench/blocks/log_peer.hpp>
+#include <holdfast/bench/blocks/log_suite.hpp>
 #include <holdfast/bench/blocks/page_suite.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/log/log.hpp>

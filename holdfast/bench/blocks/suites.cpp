@@ -222,6 +222,13 @@ Status validate(const std::vector<Suite>& all, const BlocksBenchOptions& options
 
 }  // namespace
 
+Result<Region> open_dram(std::uint64_t bytes) {
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes = bytes;
+  options.prefault = true;
+  return Region::open("dram", options);
+}
+
 Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
                                      const BlocksBenchOptions& options) {
   HF_RETURN_IF_ERROR(validate(all, options));

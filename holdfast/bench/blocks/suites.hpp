@@ -7,10 +7,12 @@
 // <name>_suite.cpp; adding one means its line in suites.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -37,6 +39,8 @@ struct BlocksBenchOptions {
   bool latency = false;       // Percentiles, from a pass of their own.
   bool progress = false;
   std::uint64_t seed = 1;
+
+  unsigned threads_most() const { return *std::max_element(threads.begin(), threads.end()); }
 };
 
 // What a suite builds its experiments from. Outlives them.
@@ -60,8 +64,9 @@ struct Experiment {
   // What tells its rows from those of the other experiments: record_bytes, dirty_lines, … Set on
   // every row, over what Subject::facts() says of the same name.
   Fields parameters;
-  Plan plan;  // threads, repetitions, seconds, latency and progress are filled in by the run,
-              // threads only where the plan leaves them at {}.
+  // threads, repetitions, seconds, latency and progress are filled in by the run, threads only
+  // where the plan has none.
+  Plan plan{.threads = {}};
   std::vector<std::string> warnings;  // Of every row.
   std::uint64_t footprint_bytes = 0;  // For check_against_limits().
 };
@@ -100,6 +105,18 @@ std::vector<T> points(const BlocksBenchOptions& options, std::initializer_list<T
 }
 
 // ---- For subjects ----
+
+// A subject of type S, made anew for each repetition from the context and what follows it.
+template <class S, class... Arguments>
+SubjectEntry subject_entry(std::string name, const Context& context, Arguments... arguments) {
+  const auto make = [&context, arguments...](unsigned) -> std::unique_ptr<Subject> {
+    return std::make_unique<S>(context, arguments...);
+  };
+  return {std::move(name), make, ""};
+}
+
+// Memory of this process, present.
+Result<Region> open_dram(std::uint64_t bytes);
 
 // A Subject with the parts filled in that most here leave empty.
 class BlockSubject : public Subject {

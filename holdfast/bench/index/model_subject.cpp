@@ -34,11 +34,7 @@ class ModelSubject final : public blocks::BlockSubject {
               persist().fences() ? memory::PersistKind::kFence : memory::PersistKind::kNone;
       }
     }
-    RegionOptions dram;
-    dram.size_bytes = dram.unit_bytes = kDramBytes;
-    dram.prefault = true;
-    HF_ASSIGN_OR_RETURN(auto region, Region::open("dram", dram));
-    dram_.emplace(std::move(region));
+    HF_ASSIGN_OR_RETURN(dram_, blocks::open_dram(kDramBytes));
     return {};
   }
   bool supports(const std::string& operation) const override { return operation == operation_; }

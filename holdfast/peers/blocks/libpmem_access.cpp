@@ -31,11 +31,7 @@ class LibpmemWriter {
 
 SubjectEntry entry(const Context& context, const AccessShape& shape,
                    std::shared_ptr<AccessMemory> memory) {
-  return {"libpmem",
-          [&context, shape, memory](unsigned) {
-            return std::make_unique<CopySubject<LibpmemWriter>>(context, shape, memory);
-          },
-          ""};
+  return subject_entry<CopySubject<LibpmemWriter>>("libpmem", context, shape, memory);
 }
 
 const PeerOffer offer{"libpmem", entry};

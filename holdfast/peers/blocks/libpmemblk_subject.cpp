@@ -75,11 +75,7 @@ class PmemblkSubject final : public BlockSubject {
 
 SubjectEntry entry(const Context& context, const PageShape& shape,
                    std::shared_ptr<DramPages> pages) {
-  return {"libpmemblk",
-          [&context, shape, pages](unsigned) -> std::unique_ptr<Subject> {
-            return std::make_unique<PmemblkSubject>(context, shape, pages);
-          },
-          ""};
+  return subject_entry<PmemblkSubject>("libpmemblk", context, shape, pages);
 }
 
 const PeerOffer offer{"libpmemblk", entry};

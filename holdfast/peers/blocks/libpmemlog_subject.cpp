@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include <holdfast/bench/blocks/log_peer.hpp>
+#include <holdfast/bench/blocks/log_suite.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
 #include <holdfast/peers/peers.hpp>
 
@@ -127,10 +127,7 @@ class LibpmemlogSubject final : public BlockSubject {
 };
 
 SubjectEntry entry(const Context& context, const LogShape& shape) {
-  return {
-      "libpmemlog",
-      [&context, shape](unsigned) { return std::make_unique<LibpmemlogSubject>(context, shape); },
-      ""};
+  return subject_entry<LibpmemlogSubject>("libpmemlog", context, shape);
 }
 
 const PeerOffer offer{"libpmemlog", entry};

@@ -281,19 +281,11 @@ struct PoolLocks {
 };
 
 SubjectEntry transaction_entry(const Context& context, const ByteShape& transactions) {
-  return {"libpmemobj",
-          [&context, transactions](unsigned) {
-            return std::make_unique<TransactionSubject>(context, transactions);
-          },
-          ""};
+  return subject_entry<TransactionSubject>("libpmemobj", context, transactions);
 }
 SubjectEntry allocation_entry(const Context& context, const AllocationShape& shape,
                               const std::string& api) {
-  return {"libpmemobj-" + api,
-          [&context, shape, api](unsigned) {
-            return std::make_unique<AllocationSubject>(context, shape, api);
-          },
-          ""};
+  return subject_entry<AllocationSubject>("libpmemobj-" + api, context, shape, api);
 }
 SubjectEntry locks_entry(const Context& context, const LockShape& shape) {
   return lock_entry<PoolLocks>("libpmemobj", context, shape);

@@ -8,7 +8,7 @@
 
 #include <holdfast/bench/blocks/access_suite.hpp>
 #include <holdfast/bench/blocks/field_suite.hpp>
-#include <holdfast/bench/blocks/log_peer.hpp>
+#include <holdfast/bench/blocks/log_suite.hpp>
 #include <holdfast/bench/blocks/page_suite.hpp>
 #include <holdfast/peers/blocks/pmdk_suite.hpp>
 

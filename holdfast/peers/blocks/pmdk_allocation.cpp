@@ -202,20 +202,14 @@ class StoreAllocation final : public AllocationSubject {
   std::string path_, found_;
 };
 
-template <class S>
-SubjectEntry allocation_entry(const std::string& name, const Context& context,
-                              const AllocationShape& shape) {
-  return {name, [&context, shape](unsigned) { return std::make_unique<S>(context, shape); }, ""};
-}
-
 }  // namespace
 
 std::vector<SubjectEntry> own_allocation_entries(const Context& context,
                                                  const AllocationShape& shape) {
-  std::vector<SubjectEntry> entries = {allocation_entry<BareSubject>("fence", context, shape)};
+  std::vector<SubjectEntry> entries = {subject_entry<BareSubject>("fence", context, shape)};
   if (shape.bytes >= kCacheLineBytes)
-    entries.push_back(allocation_entry<PageAllocation>("holdfast-page", context, shape));
-  entries.push_back(allocation_entry<StoreAllocation>("holdfast-kv", context, shape));
+    entries.push_back(subject_entry<PageAllocation>("holdfast-page", context, shape));
+  entries.push_back(subject_entry<StoreAllocation>("holdfast-kv", context, shape));
   return entries;
 }
 

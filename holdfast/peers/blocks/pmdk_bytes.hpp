@@ -162,11 +162,7 @@ class ByteSubject final : public BlockSubject {
 template <class Calls>
 SubjectEntry byte_entry(const std::string& name, const Context& context, const ByteShape& shape,
                         const Calls& calls) {
-  return {name,
-          [&context, shape, calls](unsigned) {
-            return std::make_unique<ByteSubject<Calls>>(context, shape, calls);
-          },
-          ""};
+  return subject_entry<ByteSubject<Calls>>(name, context, shape, calls);
 }
 
 }  // namespace holdfast::bench::blocks

@@ -84,10 +84,7 @@ class LockSubject final : public BlockSubject {
 
 template <class Locks>
 SubjectEntry lock_entry(const std::string& name, const Context& context, const LockShape& shape) {
-  return {
-      name,
-      [&context, shape](unsigned) { return std::make_unique<LockSubject<Locks>>(context, shape); },
-      ""};
+  return subject_entry<LockSubject<Locks>>(name, context, shape);
 }
 
 }  // namespace holdfast::bench::blocks

@@ -20,14 +20,11 @@ std::vector<std::uint32_t> sizes(const Context& context) {
   return {8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
 }
 
-unsigned most_threads(const Context& context) {
-  return *std::max_element(context.options.threads.begin(), context.options.threads.end());
-}
-
 // Per thread: 64 MiB, out of reach of most caches, where there is room for it beside the tables and
 // spare slots of what also lies in the region.
 std::uint64_t area_bytes(const Context& context) {
-  const auto room = context.options.region_bytes / (8 * std::max(2u, most_threads(context)));
+  const auto room =
+      context.options.region_bytes / (8 * std::max(2u, context.options.threads_most()));
   return std::min<std::uint64_t>(64 * MiB, round_down(room, 64 * KiB));
 }
 
@@ -130,10 +127,9 @@ std::vector<Experiment> pmdk_experiments(const Context& context) {
     experiments.push_back(lock_experiment(context, {false, operations}));
   }
   for (auto& experiment : experiments) {
-    experiment.plan.threads = {};
     if (experiment.part != "locks") experiment.plan.baseline = "fence";
     if (experiment.footprint_bytes == 0)
-      experiment.footprint_bytes = most_threads(context) * area_bytes(context);
+      experiment.footprint_bytes = context.options.threads_most() * area_bytes(context);
   }
   return experiments;
 }

@@ -207,27 +207,21 @@ class PageTransaction final : public TransactionSubject {
   std::vector<std::byte> found_;
 };
 
-template <class S>
-SubjectEntry transaction_entry(const std::string& name, const Context& context,
-                               const ByteShape& shape) {
-  return {name, [&context, shape](unsigned) { return std::make_unique<S>(context, shape); }, ""};
-}
-
 }  // namespace
 
 std::vector<SubjectEntry> own_transaction_entries(const Context& context, const ByteShape& shape) {
   const auto ours = [&]() -> SubjectEntry {
     switch (shape.bytes) {
-      case 8: return transaction_entry<WordSubject>("holdfast", context, shape);
-      case 16: return transaction_entry<FieldTransaction<16>>("holdfast", context, shape);
-      case 32: return transaction_entry<FieldTransaction<32>>("holdfast", context, shape);
-      case 64: return transaction_entry<FieldTransaction<64>>("holdfast", context, shape);
-      case 128: return transaction_entry<FieldTransaction<128>>("holdfast", context, shape);
-      case 256: return transaction_entry<FieldTransaction<256>>("holdfast", context, shape);
-      default: return transaction_entry<PageTransaction>("holdfast", context, shape);
+      case 8: return subject_entry<WordSubject>("holdfast", context, shape);
+      case 16: return subject_entry<FieldTransaction<16>>("holdfast", context, shape);
+      case 32: return subject_entry<FieldTransaction<32>>("holdfast", context, shape);
+      case 64: return subject_entry<FieldTransaction<64>>("holdfast", context, shape);
+      case 128: return subject_entry<FieldTransaction<128>>("holdfast", context, shape);
+      case 256: return subject_entry<FieldTransaction<256>>("holdfast", context, shape);
+      default: return subject_entry<PageTransaction>("holdfast", context, shape);
     }
   };
-  return {transaction_entry<InPlaceSubject>("fence", context, shape), ours()};
+  return {subject_entry<InPlaceSubject>("fence", context, shape), ours()};
 }
 
 }  // namespace holdfast::bench::blocks

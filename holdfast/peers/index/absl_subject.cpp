@@ -59,11 +59,7 @@ class AbslAdapter {
 };
 
 SubjectEntry entry(const blocks::Context& context, Distribution distribution) {
-  return {"absl-btree-dram",
-          [&context, distribution](unsigned) {
-            return std::make_unique<IndexSubject<AbslAdapter>>(context, distribution);
-          },
-          ""};
+  return blocks::subject_entry<IndexSubject<AbslAdapter>>("absl-btree-dram", context, distribution);
 }
 const PeerOffer offer{"absl", entry};
 

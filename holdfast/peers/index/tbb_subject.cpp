@@ -51,11 +51,7 @@ class TbbAdapter {
 };
 
 SubjectEntry entry(const blocks::Context& context, Distribution distribution) {
-  return {"tbb-dram",
-          [&context, distribution](unsigned) {
-            return std::make_unique<IndexSubject<TbbAdapter>>(context, distribution);
-          },
-          ""};
+  return blocks::subject_entry<IndexSubject<TbbAdapter>>("tbb-dram", context, distribution);
 }
 const PeerOffer offer{"tbb", entry};
 

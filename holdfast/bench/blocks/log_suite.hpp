@@ -1,5 +1,5 @@
-// log_peer.hpp: what the subjects of suite log share: the records they append and how these are
-// checked. Internal to bench/blocks.
+// log_suite.hpp: what the subjects of suite log share: the records they append and how these are
+// checked.
 #pragma once
 
 #include <chrono>
@@ -106,6 +106,17 @@ class RecordCheck {
   std::vector<std::uint64_t> next_;
   std::vector<RecordSource> sources_;
 };
+
+// What is left in the log after a phase. Errors: kCorrupt with "wrong" in it, those of reading.
+inline Status check_log(const holdfast::blocks::Log& log, std::uint32_t record_bytes,
+                        const std::vector<std::uint64_t>& appended) {
+  RecordCheck check(record_bytes, appended);
+  for (auto reader = log.read();;) {
+    HF_ASSIGN_OR_RETURN(const bool more, reader.next());
+    if (!more) return check.finish();
+    HF_RETURN_IF_ERROR(check.next(reader.record()));
+  }
+}
 
 // The operations of suite log. "append" stores the first word of its record and appends it at
 // once; for "append_ready" the record was stored eight appends before. So the two differ where a
