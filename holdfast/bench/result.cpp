@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/bench/output.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -281,21 +281,13 @@ std::string to_text(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* count = std::get_if<std::uint64_t>(&value)) return std::to_string(*count);
-  if (const auto* number = std::get_if<double>(&value)) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.10g", *number);
-    return text;
-  }
-  std::string text;
-  const auto join = [&text](const auto& list, const auto& to_element) {
-    for (const auto& element : list)
-      text += (text.empty() ? "" : ", ") + to_element(element);
-  };
-  if (const auto* list = std::get_if<std::vector<double>>(&value))
-    join(*list, [](double number) { return to_text(Value(number)); });
-  else
-    join(std::get<std::vector<std::string>>(value), [](const std::string& one) { return one; });
-  return text;
+  if (const auto* number = std::get_if<double>(&value)) return printed("%.10g", *number);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+    return joined(*texts, ", ");
+  std::vector<std::string> numbers;
+  for (const auto number : std::get<std::vector<double>>(value))
+    numbers.push_back(to_text(Value(number)));
+  return joined(numbers, ", ");
 }
 
 std::string identity(const Row& row, const std::vector<std::string>& parameters) {

@@ -52,8 +52,6 @@ class Workbench {
   // After each phase: the log and the pages hold what was written.
   Status check();
 
-  std::uint64_t scan_bytes() const { return scan_bytes_; }
-
  private:
   class ScanWork;
   class LookupWork;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::blocks {
@@ -47,13 +48,6 @@ namespace fs = std::filesystem;
 
 Error invalid(const std::string& option, const std::string& seen, const std::string& rule) {
   return {Errc::kInvalidOption, "--" + option + " '" + seen + "': " + rule};
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words)
-    text += (text.empty() ? "" : ",") + word;
-  return text;
 }
 
 bool is_path(const std::string& region) {
@@ -145,8 +139,8 @@ void run_experiment(const Context& context, const Suite& suite, const Experiment
 Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
   Fields command;
   command.set("name", Value(name));
-  command.set("suites", Value(joined(options.suites)));
-  command.set("only", Value(joined(options.only)));
+  command.set("suites", Value(joined(options.suites, ",")));
+  command.set("only", Value(joined(options.only, ",")));
   command.set("region", Value(options.region));
   command.set("region_bytes", options.region_bytes);
   command.set("threads",
@@ -193,7 +187,7 @@ Status validate(const std::vector<Suite>& all, const BlocksBenchOptions& options
     names.push_back(suite.name);
   for (const auto& suite : options.suites) {
     if (std::find(names.begin(), names.end(), suite) == names.end())
-      return invalid("suite", suite, "allowed are " + joined(names));
+      return invalid("suite", suite, "allowed are " + joined(names, ","));
   }
   if (region.empty())
     return invalid("region", region,
@@ -270,7 +264,7 @@ Result<BlocksBenchResult> run_suites(const std::string& command, const std::vect
     }
   }
   if (chosen.empty())
-    return invalid("only", joined(options.only), "no experiment's name contains this");
+    return invalid("only", joined(options.only, ","), "no experiment's name contains this");
   std::vector<Plan> plans;
   for (auto& [suite, experiment] : chosen) {
     plans.push_back(std::move(experiment.plan));

@@ -16,6 +16,7 @@
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
@@ -25,13 +26,6 @@ namespace fs = std::filesystem;
 
 Error invalid(const std::string& option, const std::string& seen, const std::string& allowed) {
   return Error{Errc::kInvalidOption, "--" + option + ": '" + seen + "'; " + allowed};
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names)
-    text += (text.empty() ? "" : ",") + name;
-  return text;
 }
 
 const std::vector<std::string> kStoreNames = {"holdfast",
@@ -307,14 +301,15 @@ Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
 Fields command_of(const KvBenchOptions& options) {
   Fields command;
   command.set("name", "kv bench");
-  command.set("stores", Value(joined(options.stores)));
+  command.set("stores", Value(joined(options.stores, ",")));
   command.set("records", options.records);
   command.set("key_bytes", options.shape.key_bytes);
   command.set("value_bytes", options.shape.value_bytes);
   std::vector<double> threads(options.threads.begin(), options.threads.end());
   command.set("threads", Value(threads));
-  command.set("ops",
-              Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{})));
+  command.set(
+      "ops",
+      Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{}, ",")));
   command.set("region", Value(options.region));
   command.set("repeat", options.repeat);
   command.set("batch", options.batch);
@@ -335,10 +330,11 @@ Fields command_of(const KvBenchOptions& options) {
 }  // namespace
 
 Status KvBenchOptions::validate() const {
-  if (stores.empty()) return invalid("stores", "", "give at least one of " + joined(kStoreNames));
+  if (stores.empty())
+    return invalid("stores", "", "give at least one of " + joined(kStoreNames, ","));
   for (const auto& store : stores) {
     if (std::find(kStoreNames.begin(), kStoreNames.end(), store) == kStoreNames.end()) {
-      return invalid("stores", store, "allowed are " + joined(kStoreNames));
+      return invalid("stores", store, "allowed are " + joined(kStoreNames, ","));
     }
   }
   if (const auto twice = first_duplicate(stores); !twice.empty())
@@ -359,14 +355,14 @@ Status KvBenchOptions::validate() const {
     if (operation != nullptr && is_scan(operation->verb) &&
         std::find_first_of(stores.begin(), stores.end(), kOrderedStores.begin(),
                            kOrderedStores.end()) == stores.end())
-      return invalid(
-          "ops", op,
-          "needs a store with an order of keys: give --stores one of " + joined(kOrderedStores));
+      return invalid("ops", op,
+                     "needs a store with an order of keys: give --stores one of " +
+                         joined(kOrderedStores, ","));
     if (operation != nullptr) continue;
     std::vector<std::string> names;
     for (const auto& known : operations())
       names.emplace_back(known.name);
-    return invalid("ops", op, "allowed are " + joined(names));
+    return invalid("ops", op, "allowed are " + joined(names, ","));
   }
   if (const auto twice = first_duplicate(ops); !twice.empty())
     return invalid("ops", twice, "is given twice");

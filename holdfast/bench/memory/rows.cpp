@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/engine/samples.hpp>
 #include <holdfast/bench/memory/worker.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/bench/statistics.hpp>
 
 namespace holdfast::bench::memory {
@@ -138,40 +138,23 @@ void add_warnings(Row& row, const Series& series, const Config& config, const Ma
   row.set("involuntary_switches", switches);
   row.set("cpu_share", cpu / wall);
   row.set("stolen_ratio", stolen);
-  char text[160];
-  if (faults > 0 && config.prefault) {
-    std::snprintf(text, sizeof text, "%llu page fault%s in the timed part",
-                  static_cast<unsigned long long>(faults), faults == 1 ? "" : "s");
-    row.warn(text);
-  }
-  if (elsewhere > 0) {
-    std::snprintf(text, sizeof text, "%u of %u threads were not where thread_pinning: %s puts them",
-                  elsewhere, config.number_threads, std::string(name(config.pinning)).c_str());
-    row.warn(text);
-  }
-  if (stolen > kStolenWarning) {
-    std::snprintf(text, sizeof text,
-                  "the host of this virtual machine took %.0f %% of a repetition's CPU time",
-                  100 * stolen);
-    row.warn(text);
-  }
-  if (shortest < kSecondsShort) {
-    std::snprintf(text, sizeof text, "the shortest repetition took %.3g ms only", 1e3 * shortest);
-    row.warn(text);
-  }
-  if (config.number_threads > machine.cpus.size()) {
-    std::snprintf(text, sizeof text, "more threads than the %zu CPUs", machine.cpus.size());
-    row.warn(text);
-  } else if (cpu / wall < kCpuShareWarning) {
-    std::snprintf(text, sizeof text,
-                  "its threads had their CPUs for %.0f %% of the time only: others ran there",
-                  100 * cpu / wall);
-    row.warn(text);
-  }
-  if (spread > kSpreadWarning) {
-    std::snprintf(text, sizeof text, "repetitions differ by %.0f %%", 100 * spread);
-    row.warn(text);
-  }
+  if (faults > 0 && config.prefault)
+    row.warn(printed("%llu page fault%s in the timed part", static_cast<unsigned long long>(faults),
+                     faults == 1 ? "" : "s"));
+  if (elsewhere > 0)
+    row.warn(printed("%u of %u threads were not where thread_pinning: %s puts them", elsewhere,
+                     config.number_threads, std::string(name(config.pinning)).c_str()));
+  if (stolen > kStolenWarning)
+    row.warn(printed("the host of this virtual machine took %.0f %% of a repetition's CPU time",
+                     100 * stolen));
+  if (shortest < kSecondsShort)
+    row.warn(printed("the shortest repetition took %.3g ms only", 1e3 * shortest));
+  if (config.number_threads > machine.cpus.size())
+    row.warn(printed("more threads than the %zu CPUs", machine.cpus.size()));
+  else if (cpu / wall < kCpuShareWarning)
+    row.warn(printed("its threads had their CPUs for %.0f %% of the time only: others ran there",
+                     100 * cpu / wall));
+  if (spread > kSpreadWarning) row.warn(printed("repetitions differ by %.0f %%", 100 * spread));
 }
 
 }  // namespace

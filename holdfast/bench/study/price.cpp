@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/csv.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -30,17 +30,11 @@ double cents(double price, bool down) {
   return (down ? std::floor(scaled + 1e-7) : std::floor(scaled + 0.5 + 1e-7)) / 100;
 }
 
-std::string money(double price, bool down) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.2f", cents(price, down));
-  return text;
-}
+std::string money(double price, bool down) { return printed("%.2f", cents(price, down)); }
 
 // Whole where it is whole: 7080, 12.50.
 std::string amount(double price) {
-  char text[64];
-  std::snprintf(text, sizeof text, price == std::floor(price) ? "%.0f" : "%.2f", price);
-  return text;
+  return price == std::floor(price) ? printed("%.0f", price) : printed("%.2f", price);
 }
 
 bool matches(const Row& row, const std::vector<std::pair<std::string, std::string>>& where) {
@@ -159,18 +153,16 @@ std::optional<double> measured(const Document& document, const PricedSystem& sys
 
 Result<PriceTable> price_table(const Prices& prices,
                                const std::vector<std::pair<std::string, Document>>& documents) {
+  std::vector<std::string> names;
+  for (const auto& system : prices.systems)
+    names.push_back(system.name);
   std::set<std::string> given;
   for (const auto& [name, document] : documents) {
-    const bool known = std::any_of(prices.systems.begin(), prices.systems.end(),
-                                   [&](const auto& system) { return system.name == name; });
-    if (!known || !given.insert(name).second) {
-      std::string names;
-      for (const auto& system : prices.systems)
-        names += (names.empty() ? "" : ", ") + system.name;
+    if (std::find(names.begin(), names.end(), name) == names.end())
       return Error{Errc::kInvalidOption,
-                   known ? "'" + name + "' has two results"
-                         : "'" + name + "' is no system of the prices; there are " + names};
-    }
+                   "'" + name + "' is no system of the prices; there are " + joined(names, ", ")};
+    if (!given.insert(name).second)
+      return Error{Errc::kInvalidOption, "'" + name + "' has two results"};
   }
   PriceTable table;
   table.source = prices.source;

@@ -7,6 +7,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/output.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/bench/study/price.hpp>
 
 namespace holdfast::bench {
@@ -29,10 +30,7 @@ class Reader {
     for (const auto& entry : node) {
       const auto key = entry.first.Scalar();
       if (keys.empty() || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-      std::string allowed;
-      for (const auto& one : keys)
-        allowed += (allowed.empty() ? "" : ", ") + one;
-      fail(entry.first, "'" + key + "' is no key of " + what + "; there are " + allowed);
+      fail(entry.first, "'" + key + "' is no key of " + what + "; there are " + joined(keys, ", "));
     }
     return true;
   }
