@@ -18,6 +18,24 @@
 
 namespace holdfast::bench::kv {
 
+// What sessions of ours remember of the call that failed.
+class NotedSession {
+ public:
+  std::string error() const { return error_.empty() ? "the key is not there" : error_; }
+
+ protected:
+  template <class T>
+  bool note(const Result<T>& result) {
+    if (result) [[likely]]
+      return true;
+    error_ = result.error().message();
+    return false;
+  }
+
+ private:
+  std::string error_;
+};
+
 // StoreType: Store<> or Store<K, V>; Session: made from it and the Records.
 template <class StoreType, class Session>
 class HoldfastStore {

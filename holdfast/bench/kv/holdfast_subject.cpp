@@ -13,7 +13,7 @@ namespace {
 
 namespace store = holdfast::kv;
 
-class HoldfastSession {
+class HoldfastSession : public NotedSession {
  public:
   HoldfastSession(store::Store<>& store, const Records& records)
       : store_(store), records_(records) {}
@@ -51,16 +51,6 @@ class HoldfastSession {
     const auto erased = store_.erase(key.view());
     return note(erased) && *erased;
   }
-  std::string error() const { return error_.empty() ? "the key is not there" : error_; }
-
- protected:
-  template <class T>
-  bool note(const Result<T>& result) {
-    if (result) [[likely]]
-      return true;
-    error_ = result.error().message();
-    return false;
-  }
 
  private:
   void views(const Key* keys, unsigned count) {
@@ -74,7 +64,6 @@ class HoldfastSession {
   std::vector<std::string_view> keys_, value_views_;
   std::vector<std::string> values_;
   std::vector<Errc> outcomes_;
-  std::string error_;
 };
 
 // Its cursor is kept from scan to scan. Records come packed, many per call.

@@ -14,7 +14,7 @@ namespace {
 namespace store = holdfast::kv;
 
 template <class K, class V>
-class TypedSession {
+class TypedSession : public NotedSession {
  public:
   TypedSession(store::Store<K, V>& store, const Records&) : store_(store) {}
 
@@ -51,7 +51,6 @@ class TypedSession {
     const auto erased = store_.erase(*as<K>(key.data));
     return note(erased) && *erased;
   }
-  std::string error() const { return error_.empty() ? "the key is not there" : error_; }
 
  private:
   // The benchmark's buffers hold exactly the bytes of these types, which have no alignment.
@@ -59,13 +58,6 @@ class TypedSession {
   static const T* as(const void* bytes) {
     static_assert(alignof(T) == 1 && std::is_trivially_copyable_v<T>);
     return static_cast<const T*>(bytes);
-  }
-  template <class T>
-  bool note(const Result<T>& result) {
-    if (result) [[likely]]
-      return true;
-    error_ = result.error().message();
-    return false;
   }
   void take_keys(const Key* keys, unsigned count) {
     keys_.resize(count);
@@ -77,7 +69,6 @@ class TypedSession {
   std::vector<K> keys_;
   std::vector<V> values_;
   std::vector<Errc> outcomes_;
-  std::string error_;
 };
 
 }  // namespace

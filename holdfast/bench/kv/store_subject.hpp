@@ -416,31 +416,31 @@ class StoreSubject final : public Subject {
 
   // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
   Status mixed(PhaseThread& thread, Session& session, bool read_first) {
-    const auto pattern = pattern_of(find_operation(thread.phase().operation)->verb);
+    const auto pattern = find_operation(thread.phase().operation)->writes;
     const auto choice = choice_of(thread);
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
-    std::vector<std::uint8_t> is_write(buffers.places());
+    std::vector<std::uint8_t> does_write(buffers.places());
     return loop(
         thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) {
-          is_write[j] = in_pattern(pattern, i);
-          if (is_write[j]) written.make_record(j, choice(i), number);
+          does_write[j] = is_write(pattern, i);
+          if (does_write[j]) written.make_record(j, choice(i), number);
           buffers.make_key(j, choice(i));
         },
         [&](unsigned j) {
           const auto& key = buffers.keys[j];
-          if (!is_write[j] || read_first)
+          if (!does_write[j] || read_first)
             buffers.values[j].size = session.get(key, buffers.value(j));
-          if (is_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
+          if (does_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
             failed(thread, "put", key, session);
         },
         [&](unsigned j) {
           std::uint64_t bytes = 0;
-          if (!is_write[j] || read_first)
+          if (!does_write[j] || read_first)
             bytes +=
                 right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
-          if (is_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
+          if (does_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
           return bytes;
         });
   }
@@ -456,7 +456,7 @@ class StoreSubject final : public Subject {
     auto status = loop(
         thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) {
-          is_insert[j] = in_pattern(kOneOf20, i);
+          is_insert[j] = is_write(Writes::kOneOf20, i);
           if (is_insert[j]) return buffers.make_record(j, first + inserted++, number);
           const auto rank = ranks(i);
           const auto own = first + inserted - 1 - rank;
@@ -490,7 +490,7 @@ class StoreSubject final : public Subject {
   // The record that operation i of a thread wrote must now be as this phase left it.
   Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread,
                        std::uint64_t i) {
-    if (!in_pattern(pattern_of(verb), i)) return {};
+    if (!is_write(find_operation(phase.operation)->writes, i)) return {};
     const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i]
                                             : choice_of(phase, thread)(i);
     Buffers buffers(records_, 1);

@@ -71,6 +71,11 @@ Status on_a_disk(const std::string& region) {
   return {};
 }
 
+// "?granularity=line" of "/path?granularity=line".
+std::string options_of(const std::string& region) {
+  return region.substr(std::min(region.find('?'), region.size()));
+}
+
 // The directory below which everything is written: made if need be, removed at the end.
 class WorkPlace {
  public:
@@ -84,8 +89,6 @@ class WorkPlace {
     HF_ASSIGN_OR_RETURN(const auto spec, RegionSpec::parse(region));
     if (spec.kind == RegionSpec::Kind::kPath && !spec.path.starts_with("/dev/dax")) {
       HF_RETURN_IF_ERROR(prepare_base(spec.path));
-      options_ =
-          region.find('?') == std::string::npos ? std::string() : region.substr(region.find('?'));
       peer_directory_ = base_ + "/peers";
     } else {
       std::string pattern = (peer_directory.empty() ? std::string("/dev/shm") : peer_directory) +
@@ -103,7 +106,6 @@ class WorkPlace {
   }
 
   const std::string& base() const { return base_; }
-  const std::string& options() const { return options_; }
   const std::string& peer_directory() const { return peer_directory_; }
 
  private:
@@ -121,7 +123,7 @@ class WorkPlace {
     return {};
   }
 
-  std::string base_, options_, peer_directory_;
+  std::string base_, peer_directory_;
   bool made_base_ = false;
 };
 
@@ -188,12 +190,7 @@ std::vector<OperationEntry> ordered_operations(const std::vector<std::string>& a
 
 void fill_context(Context& context, const Experiment& experiment, const WorkPlace& place) {
   const auto& options = experiment.options;
-  context.shape = options.shape;
-  context.records = options.records;
-  context.batch = options.batch;
-  context.promise = options.promise;
-  context.distribution = options.distribution;
-  context.seed = options.seed;
+  static_cast<Common&>(context) = options;
   context.write_bound = options.phase_operations != 0
                             ? options.phase_operations
                             : std::max<std::uint64_t>(options.records / 4, 1000);
@@ -202,16 +199,11 @@ void fill_context(Context& context, const Experiment& experiment, const WorkPlac
   context.write_bound = std::min(context.write_bound, options.records);
   context.measure_startup = options.startup;
   context.measure_growth = options.longest;
-  context.space_goal = options.space_goal;
-  context.memory_limit_bytes = options.memory_limit_bytes;
   context.background_reclaim = experiment.background_reclaim;
   context.recovery_threads = experiment.recovery_threads;
-  context.region = options.region;
   context.base = options.region.starts_with("/") ? place.base() : std::string();
   if (options.region.starts_with("/dev/dax")) context.base = options.region;
-  context.options = options.region.find('?') == std::string::npos
-                        ? std::string()
-                        : options.region.substr(options.region.find('?'));
+  context.options = options_of(options.region);
   context.peer_directory = place.peer_directory();
   context.threads = *std::max_element(options.threads.begin(), options.threads.end());
   for (const auto& entry : ordered_operations(ops_of(options))) {
