@@ -35,7 +35,7 @@ BlocksBenchOptions smallest() {
 }
 
 // All suites in one run: its beginning, calibration and mapping, takes as long as a suite.
-const Result<BlocksBenchResult>& everything() {
+const Result<BenchResult>& everything() {
   static const auto result = run_blocks_bench(smallest());
   return result;
 }

@@ -3,7 +3,7 @@
 // our primitive (`holdfast`) and libpmem.
 #include <holdfast/bench/blocks/access_suite.hpp>
 
-#include <string_view>
+#include <string>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/memory/cpu.hpp>
@@ -123,7 +123,7 @@ WriteBackInstruction instruction_of(Flush flush) {
   return cpu().write_back;
 }
 
-std::string_view name_of(Flush flush) {
+std::string name_of(Flush flush) {
   switch (flush) {
     case Flush::kNone: return "plain";
     case Flush::kFenceOnly: return "fence";
@@ -133,6 +133,12 @@ std::string_view name_of(Flush flush) {
     case Flush::kNonTemporal: break;
   }
   return "non-temporal";
+}
+
+std::string name_of(AccessOrder order) {
+  return order == AccessOrder::kSameLine     ? "same line"
+         : order == AccessOrder::kSequential ? "sequential"
+                                             : "random";
 }
 
 bool has(Flush flush) {
@@ -177,8 +183,7 @@ class Builder {
     shape.order = order;
     shape.footprint_bytes = std::min(footprint_bytes, memory_->footprint_bytes());
     auto& experiment = begin("read latency", "Section 2.2, figure 1: dependent loads", shape);
-    experiment.name =
-        "read latency " + std::string(name_of(order)) + ", " + format_bytes(shape.footprint_bytes);
+    experiment.name = "read latency " + name_of(order) + ", " + format_bytes(shape.footprint_bytes);
     experiment.parameters.set("footprint_bytes", shape.footprint_bytes);
     experiment.plan.operations = {{"read_latency", {}}};
     on_both_media<ChaseSubject>(experiment, shape);
@@ -191,9 +196,8 @@ class Builder {
     shape.fence = true;
     auto& experiment = begin("write latency",
                              "Section 2.2, figure 2: one line made durable, by instruction", shape);
-    experiment.name =
-        "write latency " + std::string(name_of(order)) + ", " + std::string(name_of(flush));
-    experiment.parameters.set("instruction", Value(std::string(name_of(flush))));
+    experiment.name = "write latency " + name_of(order) + ", " + name_of(flush);
+    experiment.parameters.set("instruction", Value(name_of(flush)));
     experiment.plan.operations = {{"persist_line", {}}};
     on_both_media<WriteSubject>(experiment, shape);
     add_writers(experiment, shape);
@@ -217,10 +221,10 @@ class Builder {
     shape.flush = flush;
     auto& experiment = begin("write bandwidth",
                              "Section 2.3, figures 3 and 4: neighbouring lines, threads", shape);
-    experiment.name = "write bandwidth " + format_bytes(shape.access_bytes()) + ", " +
-                      std::string(name_of(flush));
+    experiment.name =
+        "write bandwidth " + format_bytes(shape.access_bytes()) + ", " + name_of(flush);
     experiment.parameters.set("access_bytes", shape.access_bytes());
-    experiment.parameters.set("instruction", Value(std::string(name_of(flush))));
+    experiment.parameters.set("instruction", Value(name_of(flush)));
     experiment.plan.operations = {{"write_lines", {}}};
     on_both_media<WriteSubject>(experiment, shape);
     if (flush != Flush::kNone) add_writers(experiment, shape);
@@ -228,18 +232,11 @@ class Builder {
   std::vector<Experiment> take() { return std::move(experiments_); }
 
  private:
-  static std::string_view name_of(AccessOrder order) {
-    return order == AccessOrder::kSameLine     ? "same line"
-           : order == AccessOrder::kSequential ? "sequential"
-                                               : "random";
-  }
-  static std::string_view name_of(Flush flush) { return blocks::name_of(flush); }
-
   Experiment& begin(const char* part, const char* what, const AccessShape& shape) {
     auto& experiment = experiments_.emplace_back();
     experiment.part = part;
     experiment.what = what;
-    experiment.parameters.set("order", Value(std::string(name_of(shape.order))));
+    experiment.parameters.set("order", Value(name_of(shape.order)));
     experiment.plan.baseline = "floor";
     return experiment;
   }

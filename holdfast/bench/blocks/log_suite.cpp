@@ -32,7 +32,6 @@ class FenceSubject final : public BlockSubject {
  public:
   FenceSubject(const Context& context, const LogShape& shape)
       : BlockSubject(context), shape_(shape) {}
-  Status create() override { return {}; }
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   Fields facts() const override { return shape_.facts(); }
   Status run(PhaseThread& thread) override {
@@ -67,7 +66,6 @@ class LogSubject final : public BlockSubject {
  public:
   LogSubject(const Context& context, const LogShape& shape, LogFormat format)
       : BlockSubject(context), shape_(shape), format_(format) {}
-  Status create() override { return {}; }
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   Fields facts() const override {
     auto facts = shape_.facts();

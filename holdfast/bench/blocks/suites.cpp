@@ -118,7 +118,7 @@ void complete(Plan& plan, const BlocksBenchOptions& options) {
 }
 
 void run_experiment(const Context& context, const Suite& suite, const Experiment& experiment,
-                    const Plan& plan, BlocksBenchResult& result) {
+                    const Plan& plan, BenchResult& result) {
   auto outcome = run(plan);
   note_parameters(experiment.parameters, result.document);
   for (auto& row : outcome.rows) {
@@ -130,10 +130,8 @@ void run_experiment(const Context& context, const Suite& suite, const Experiment
     for (const auto& warning : experiment.warnings)
       row.warn(warning);
     check_against_limits(row, context.limits, experiment.footprint_bytes);
-    result.trustworthy = result.trustworthy && row.valid();
-    result.document.rows.push_back(std::move(row));
   }
-  result.interrupted = outcome.interrupted;
+  result.take(std::move(outcome));
 }
 
 Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
@@ -223,8 +221,8 @@ Result<Region> open_dram(std::uint64_t bytes) {
   return Region::open("dram", options);
 }
 
-Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
-                                     const BlocksBenchOptions& options) {
+Result<BenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
+                               const BlocksBenchOptions& options) {
   HF_RETURN_IF_ERROR(validate(all, options));
   WorkPlace place;
   HF_RETURN_IF_ERROR(place.prepare(options));
@@ -243,7 +241,7 @@ Result<BlocksBenchResult> run_suites(const std::string& command, const std::vect
                      "' is durable by system calls only, and these suites measure lines and "
                      "fences; for their cost without durability add ?granularity=line"};
 
-  BlocksBenchResult result;
+  BenchResult result;
   Context context{
       options, region, region.report(), calibrate(region.persist()), place.peer_directory(), 0};
   const auto cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);

@@ -80,20 +80,14 @@ struct Suite {
 // In the order in which they run and are listed.
 const std::vector<Suite>& suites();
 
-struct BlocksBenchResult {
-  Document document;
-  bool trustworthy = true;  // All rows valid.
-  bool interrupted = false;
-};
-
 // Runs those of `all` that the options name; `command` is what the document says of its origin.
 // Everything it writes lies below the region's path and the peer directory, and is gone when it
 // returns, also after SIGINT. Errors: kInvalidOption (names the option, the value seen and what is
 // allowed), kAlreadyExists (the path holds something), kNoSpace, kUnsupported (a region of page
 // granularity), what opening the region says.
-Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
-                                     const BlocksBenchOptions& options);
-inline Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
+Result<BenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
+                               const BlocksBenchOptions& options);
+inline Result<BenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
   return run_suites("blocks bench", suites(), options);
 }
 
@@ -118,14 +112,11 @@ SubjectEntry subject_entry(std::string name, const Context& context, Arguments..
 // Memory of this process, present.
 Result<Region> open_dram(std::uint64_t bytes);
 
-// A Subject with the parts filled in that most here leave empty.
+// A Subject on the region.
 class BlockSubject : public Subject {
  public:
   explicit BlockSubject(const Context& context) : context_(context) {}
-  Status prefill() override { return {}; }
-  bool supports(const std::string&) const override { return true; }
   bool counts_persists() const override { return true; }
-  void destroy() override {}
 
  protected:
   std::byte* memory() const { return context_.region.data(); }

@@ -112,8 +112,8 @@ class StoreSubject final : public Subject {
     const auto& phase = thread.phase();
     switch (find_operation(phase.operation)->verb) {
       case Verb::kPut:
-      case Verb::kPutReclaiming: return writes(thread, session, false);
-      case Verb::kOverwrite: return writes(thread, session, true);
+      case Verb::kPutReclaiming: return puts(thread, session);
+      case Verb::kOverwrite: return overwrites(thread, session);
       case Verb::kSteadyOverwrite: return steady_writes(thread, session);
       case Verb::kPutMany: return put_many(thread, session);
       case Verb::kErase: return erases(thread, session);
@@ -323,28 +323,44 @@ class StoreSubject final : public Subject {
         });
   }
 
-  Status writes(PhaseThread& thread, Session& session, bool overwrite,
-                StallWatch* stalls = nullptr) {
+  // Records of the phase's choice, `step` at a time: write(buffers, place).
+  template <class Write>
+  Status writes(PhaseThread& thread, Session& session, const char* verb, unsigned step,
+                Write&& write, StallWatch* stalls = nullptr) {
     const auto choice = choice_of(thread);
     const auto number = thread.phase().number;
-    Buffers buffers(records_, places(1, false));
+    Buffers buffers(records_, places(step, false));
     return loop(
-        thread, session, buffers, 1,
+        thread, session, buffers, step,
         [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
         [&](unsigned j) {
-          const auto& key = buffers.keys[j];
-          const bool ok = overwrite ? session.overwrite(key, buffers.values[j])
-                                    : session.put(key, buffers.values[j]);
-          if (!ok) [[unlikely]]
-            failed(thread, "put", key, session);
+          if (!write(buffers, j)) [[unlikely]]
+            failed(thread, verb, buffers.keys[j], session);
         },
         [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; },
         stalls);
   }
+  Status puts(PhaseThread& thread, Session& session) {
+    return writes(thread, session, "put", 1, [&](const Buffers& records, unsigned at) {
+      return session.put(records.keys[at], records.values[at]);
+    });
+  }
+  Status put_many(PhaseThread& thread, Session& session) {
+    const auto batch = batch_of(thread.phase());
+    return writes(thread, session, "put_many", batch, [&](const Buffers& records, unsigned at) {
+      return session.put_many(&records.keys[at], &records.values[at], batch);
+    });
+  }
+  Status overwrites(PhaseThread& thread, Session& session, StallWatch* stalls = nullptr) {
+    const auto overwrite = [&](const Buffers& records, unsigned at) {
+      return session.overwrite(records.keys[at], records.values[at]);
+    };
+    return writes(thread, session, "put", 1, overwrite, stalls);
+  }
 
   Status steady_writes(PhaseThread& thread, Session& session) {
     StallWatch stalls;
-    auto status = writes(thread, session, true, &stalls);
+    auto status = overwrites(thread, session, &stalls);
     watch_->thread_ends(stalls);
     return status;
   }
@@ -369,49 +385,32 @@ class StoreSubject final : public Subject {
     phase_facts_.merge(per_operation(device_before_, device_counts(context_.base), operations));
   }
 
-  Status put_many(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    const auto number = thread.phase().number;
-    const auto batch = batch_of(thread.phase());
-    Buffers buffers(records_, places(batch, false));
-    return loop(
-        thread, session, buffers, batch,
-        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
-        [&](unsigned j) {
-          if (!session.put_many(&buffers.keys[j], &buffers.values[j], batch)) [[unlikely]] {
-            failed(thread, "put_many", buffers.keys[j], session);
-          }
-        },
-        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
-  }
-
-  Status updates(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    const auto number = thread.phase().number;
+  // Keys numbered by of(operation), whose records change in place, by `bytes` each: change(key).
+  template <class Of, class Change>
+  Status changes(PhaseThread& thread, Session& session, const char* verb, std::uint64_t bytes,
+                 Of&& of, Change&& change) {
     Buffers buffers(records_, places(1, false));
     return loop(
         thread, session, buffers, 1,
-        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, of(i)); },
         [&](unsigned j) {
-          if (!session.update8(buffers.keys[j], number)) [[unlikely]]
-            failed(thread, "update8", buffers.keys[j], session);
+          if (!change(buffers.keys[j])) [[unlikely]]
+            failed(thread, verb, buffers.keys[j], session);
         },
-        [](unsigned) { return std::uint64_t{8}; });
+        [&](unsigned) { return bytes; });
   }
-
+  Status updates(PhaseThread& thread, Session& session) {
+    const auto number = thread.phase().number;
+    return changes(thread, session, "update8", 8, choice_of(thread),
+                   [&](const Key& key) { return session.update8(key, number); });
+  }
   Status erases(PhaseThread& thread, Session& session) {
     const auto count = erased_.size() / thread.phase().threads;
     const auto* list = erased_.data() + thread.index() * count;
     HF_CHECK(thread.quota() <= count);
-    Buffers buffers(records_, places(1, false));
-    return loop(
-        thread, session, buffers, 1,
-        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
-        [&](unsigned j) {
-          if (!session.erase(buffers.keys[j])) [[unlikely]]
-            failed(thread, "erase", buffers.keys[j], session);
-        },
-        [](unsigned) { return std::uint64_t{0}; });
+    return changes(
+        thread, session, "erase", 0, [&](std::uint64_t i) { return list[i]; },
+        [&](const Key& key) { return session.erase(key); });
   }
 
   // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.

@@ -253,7 +253,7 @@ Plan plan_of(const Comparison& comparison) {
   return plan;
 }
 
-Outcome compare(const Comparison& comparison, const Plan& plan) {
+void compare(const Comparison& comparison, const Plan& plan, BenchResult& result) {
   const auto& options = comparison.experiment.options;
   auto outcome = run(plan);
   for (auto& row : outcome.rows) {
@@ -266,9 +266,8 @@ Outcome compare(const Comparison& comparison, const Plan& plan) {
     check_against_limits(
         row, comparison.limits,
         comparison.context.records * (options.shape.key_bytes + options.shape.value_bytes));
-    outcome.trustworthy = outcome.trustworthy && row.valid();
   }
-  return outcome;
+  result.take(std::move(outcome));
 }
 
 // The fields of rows that tell measurements apart (docs/results.md).
@@ -384,7 +383,7 @@ Status KvBenchOptions::validate() const {
   return on_a_disk(region);
 }
 
-Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
+Result<BenchResult> run_kv_bench(const KvBenchOptions& options) {
   HF_RETURN_IF_ERROR(options.validate());
   WorkPlace place;
   HF_RETURN_IF_ERROR(place.prepare(options.region, options.peer_directory));
@@ -420,7 +419,7 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
                                                       with(&SubjectKind::grow)}));
   }
 
-  KvBenchResult result;
+  BenchResult result;
   result.document.command = command_of(options);
   result.document.environment = environment();
   HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
@@ -437,13 +436,8 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   for (const auto& comparison : comparisons)
     plans.push_back(plan_of(comparison));
   if (options.progress) announce(plans);
-  for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
-    auto outcome = compare(comparisons[i], plans[i]);
-    result.trustworthy = result.trustworthy && outcome.trustworthy;
-    result.interrupted = outcome.interrupted;
-    for (auto& row : outcome.rows)
-      result.document.rows.push_back(std::move(row));
-  }
+  for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i)
+    compare(comparisons[i], plans[i], result);
   return result;
 }
 

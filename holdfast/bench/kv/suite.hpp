@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <holdfast/bench/kv/context.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/bench/runner.hpp>
 
 namespace holdfast::bench::kv {
 
@@ -32,17 +32,11 @@ struct KvBenchOptions : Common {
   Status validate() const;
 };
 
-struct KvBenchResult {
-  Document document;
-  bool trustworthy = true;  // All rows valid.
-  bool interrupted = false;
-};
-
 // Runs it. Everything it writes lies below the region's path, and is gone when it returns, also
 // after SIGINT. Call while the process has one thread (it forks a helper for open_killed). Errors:
 // kInvalidOption, kAlreadyExists (the path holds something), kNoSpace (would not fit), kIo, what
 // opening the region says.
-Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options);
+Result<BenchResult> run_kv_bench(const KvBenchOptions& options);
 
 // One experiment of a suite: the options with some changed, some stores left out, and a name.
 struct Experiment {

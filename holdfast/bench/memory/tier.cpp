@@ -8,17 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <numeric>
-#include <thread>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/memory/pages.hpp>
@@ -38,22 +36,6 @@ bool among_devices(const fs::path& directory) {
   struct stat devices = {}, there = {};
   return ::stat("/dev", &devices) == 0 && ::stat(directory.c_str(), &there) == 0 &&
          devices.st_dev == there.st_dev;
-}
-
-// Runs piece(index) for all pieces on `threads` threads.
-template <class Piece>
-void in_parallel(std::uint64_t pieces, unsigned threads, const Piece& piece) {
-  std::atomic<std::uint64_t> next{0};
-  const auto work = [&] {
-    for (auto i = next.fetch_add(1); i < pieces; i = next.fetch_add(1))
-      piece(i);
-  };
-  std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < std::min<std::uint64_t>(threads, pieces); ++i)
-    helpers.emplace_back(work);
-  work();
-  for (auto& helper : helpers)
-    helper.join();
 }
 
 // Turns to `node` for every page that this thread touches first, and back.

@@ -226,7 +226,7 @@ class Suite {
     return {};
   }
   bool interrupted() const { return result_.interrupted; }
-  StreamBenchResult take() { return std::move(result_); }
+  BenchResult take() { return std::move(result_); }
 
  private:
   struct Size {
@@ -324,25 +324,23 @@ class Suite {
     plan.progress = options_.progress;
     if (options_.progress) announce({&plan, 1});
     auto outcome = run(plan);
-    result_.trustworthy = result_.trustworthy && outcome.trustworthy;
-    result_.interrupted = outcome.interrupted;
     for (auto& row : outcome.rows) {
       row.set("keys", size.keys);
       row.set("events_per_round", size.events);
-      result_.document.rows.push_back(std::move(row));
     }
+    result_.take(std::move(outcome));
   }
 
   const StreamBenchOptions& options_;
   std::unique_ptr<NexmarkEvents> events_;
   std::unique_ptr<PeerTables> peer_files_, flink_place_;  // Before those who write there.
   std::vector<std::unique_ptr<StreamPeer>> peers_;
-  StreamBenchResult result_;
+  BenchResult result_;
 };
 
 }  // namespace
 
-Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& given) {
+Result<BenchResult> run_stream_bench(const StreamBenchOptions& given) {
   auto options = given;
   if (options.region.empty())
     options.region =

@@ -28,7 +28,6 @@ class TransactionSubject : public BlockSubject {
  public:
   TransactionSubject(const Context& context, const ByteShape& shape)
       : BlockSubject(context), shape_(shape) {}
-  Status create() override { return {}; }
   bool supports(const std::string& operation) const override { return operation == "tx_add_range"; }
   Fields facts() const override {
     auto facts = shape_.facts();

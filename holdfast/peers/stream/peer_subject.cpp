@@ -60,8 +60,6 @@ class PeerSubject final : public Subject {
   PeerSubject(StreamPeer& peer, Status loaded, PeerQuestion question)
       : peer_(peer), loaded_(std::move(loaded)), question_(std::move(question)) {}
 
-  Status create() override { return {}; }
-  Status prefill() override { return {}; }
   // It has no phases: it takes its times itself.
   bool supports(const std::string&) const override { return false; }
   Status run(PhaseThread&) override { return {}; }
@@ -79,7 +77,6 @@ class PeerSubject final : public Subject {
     }
     return samples;
   }
-  void destroy() override {}
 
  private:
   Status measure(PeerProcess& process, ExtraSample& sample) const {
