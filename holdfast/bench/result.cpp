@@ -206,10 +206,10 @@ std::vector<std::string> Fields::texts(std::string_view name) const {
 }
 
 Row::Row(std::string_view subject, std::string_view operation, unsigned threads) {
-  set("subject", Value(std::string(subject)));
-  set("operation", Value(std::string(operation)));
+  set("subject", subject);
+  set("operation", operation);
   set("threads", threads);
-  set("valid", Value(true));
+  set("valid", true);
 }
 
 bool Row::valid() const {
@@ -219,13 +219,13 @@ bool Row::valid() const {
 }
 
 void Row::invalidate(std::string_view reason) {
-  if (valid()) set("valid", Value(std::string(reason)));
+  if (valid()) set("valid", reason);
 }
 
 void Row::warn(std::string_view warning) {
   auto warnings = texts("warnings");
   warnings.emplace_back(warning);
-  set("warnings", Value(std::move(warnings)));
+  set("warnings", std::move(warnings));
 }
 
 void Row::set_latency(const Histogram& histogram) {
@@ -251,8 +251,8 @@ void Row::set_latency(const Histogram& histogram) {
     uppers.push_back(static_cast<double>(std::min(upper, histogram.max())));
     counts.push_back(static_cast<double>(count));
   });
-  set("latency_upper_ns", Value(std::move(uppers)));
-  set("latency_count", Value(std::move(counts)));
+  set("latency_upper_ns", std::move(uppers));
+  set("latency_count", std::move(counts));
 }
 
 Histogram Row::latency() const {

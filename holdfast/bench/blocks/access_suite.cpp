@@ -197,7 +197,7 @@ class Builder {
     auto& experiment = begin("write latency",
                              "Section 2.2, figure 2: one line made durable, by instruction", shape);
     experiment.name = "write latency " + name_of(order) + ", " + name_of(flush);
-    experiment.parameters.set("instruction", Value(name_of(flush)));
+    experiment.parameters.set("instruction", name_of(flush));
     experiment.plan.operations = {{"persist_line", {}}};
     on_both_media<WriteSubject>(experiment, shape);
     add_writers(experiment, shape);
@@ -224,7 +224,7 @@ class Builder {
     experiment.name =
         "write bandwidth " + format_bytes(shape.access_bytes()) + ", " + name_of(flush);
     experiment.parameters.set("access_bytes", shape.access_bytes());
-    experiment.parameters.set("instruction", Value(name_of(flush)));
+    experiment.parameters.set("instruction", name_of(flush));
     experiment.plan.operations = {{"write_lines", {}}};
     on_both_media<WriteSubject>(experiment, shape);
     if (flush != Flush::kNone) add_writers(experiment, shape);
@@ -236,7 +236,7 @@ class Builder {
     auto& experiment = experiments_.emplace_back();
     experiment.part = part;
     experiment.what = what;
-    experiment.parameters.set("order", Value(name_of(shape.order)));
+    experiment.parameters.set("order", name_of(shape.order));
     experiment.plan.baseline = "floor";
     return experiment;
   }

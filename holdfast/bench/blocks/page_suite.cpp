@@ -121,8 +121,7 @@ class StoreSubject final : public InStore<PageStore, PageStoreOptions> {
       : InStore(context, shape, std::move(pages), by(method)) {}
   Fields facts() const override {
     auto facts = PageSubject::facts();
-    facts.set("method_alone",
-              Value(std::string(name(store_->method_for(shape_.dirty_lines, shape_.in_dram)))));
+    facts.set("method_alone", name(store_->method_for(shape_.dirty_lines, shape_.in_dram)));
     return facts;
   }
 

@@ -122,10 +122,10 @@ void run_experiment(const Context& context, const Suite& suite, const Experiment
   auto outcome = run(plan);
   note_parameters(experiment.parameters, result.document);
   for (auto& row : outcome.rows) {
-    row.set("suite", Value(suite.name));
-    row.set("experiment", Value(experiment.part.empty() ? experiment.name : experiment.part));
-    row.set("case", Value(experiment.name));
-    row.set("baseline", Value(plan.baseline));
+    row.set("suite", suite.name);
+    row.set("experiment", experiment.part.empty() ? experiment.name : experiment.part);
+    row.set("case", experiment.name);
+    row.set("baseline", plan.baseline);
     row.merge(experiment.parameters);
     for (const auto& warning : experiment.warnings)
       row.warn(warning);
@@ -136,13 +136,12 @@ void run_experiment(const Context& context, const Suite& suite, const Experiment
 
 Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
   Fields command;
-  command.set("name", Value(name));
-  command.set("suites", Value(joined(options.suites, ",")));
-  command.set("only", Value(joined(options.only, ",")));
-  command.set("region", Value(options.region));
+  command.set("name", name);
+  command.set("suites", joined(options.suites, ","));
+  command.set("only", joined(options.only, ","));
+  command.set("region", options.region);
   command.set("region_bytes", options.region_bytes);
-  command.set("threads",
-              Value(std::vector<double>(options.threads.begin(), options.threads.end())));
+  command.set("threads", std::vector<double>(options.threads.begin(), options.threads.end()));
   command.set("repeat", options.repeat);
   command.set("phase_seconds_max", options.seconds);
   command.set("seed", options.seed);
@@ -154,18 +153,18 @@ Fields region_entry(const std::string& spec, const RegionReport& report) {
   static constexpr const char* kInstructions[] = {"none", "clflush", "clflushopt", "clwb"};
   Fields entry;
   entry.set("name", "region");
-  entry.set("spec", Value(spec));
-  entry.set("kind", Value(report.kind));
-  if (!report.file_system.empty()) entry.set("file_system", Value(report.file_system));
+  entry.set("spec", spec);
+  entry.set("kind", report.kind);
+  if (!report.file_system.empty()) entry.set("file_system", report.file_system);
   entry.set("page_bytes", report.page_bytes);
-  entry.set("page_reason", Value(report.page_reason));
-  entry.set("mapping", Value(report.mapping));
-  entry.set("granularity", Value(std::string(name(report.granularity))));
-  entry.set("granularity_source", Value(report.granularity_source));
+  entry.set("page_reason", report.page_reason);
+  entry.set("mapping", report.mapping);
+  entry.set("granularity", name(report.granularity));
+  entry.set("granularity_source", report.granularity_source);
   entry.set("write_back", kInstructions[static_cast<int>(report.write_back)]);
   entry.set("nt_evicts", report.nt_evicts);
-  entry.set("nt_evicts_source", Value(report.nt_evicts_source));
-  entry.set("numa_nodes", Value(std::vector<double>(report.nodes.begin(), report.nodes.end())));
+  entry.set("nt_evicts_source", report.nt_evicts_source);
+  entry.set("numa_nodes", std::vector<double>(report.nodes.begin(), report.nodes.end()));
   // What was assumed is not what the medium does: a tmpfs with granularity=line persists nothing.
   const bool lasts =
       report.granularity == Granularity::kLine || report.granularity == Granularity::kByte;

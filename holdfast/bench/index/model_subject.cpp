@@ -41,7 +41,7 @@ class ModelSubject final : public blocks::BlockSubject {
   bool counts_persists() const override { return false; }
   Fields facts() const override {
     Fields facts;
-    facts.set("chain", Value(memory::to_string(chain_)));
+    facts.set("chain", memory::to_string(chain_));
     facts.set("range_bytes", range_bytes());
     return facts;
   }

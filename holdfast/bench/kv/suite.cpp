@@ -257,8 +257,7 @@ void compare(const Comparison& comparison, const Plan& plan, BenchResult& result
   const auto& options = comparison.experiment.options;
   auto outcome = run(plan);
   for (auto& row : outcome.rows) {
-    if (!comparison.experiment.name.empty())
-      row.set("experiment", Value(comparison.experiment.name));
+    if (!comparison.experiment.name.empty()) row.set("experiment", comparison.experiment.name);
     const bool batched = row.operation() == "put_many" || row.operation() == "get_many";
     if (batched) row.set("batch", options.batch);
     if (row.operation() == "group64") row.set("batch", 64);
@@ -280,7 +279,7 @@ Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
   constexpr std::string_view kPrefix = "region_";
   Fields entry;
   entry.set("name", "store");
-  entry.set("spec", Value(options.region));
+  entry.set("spec", options.region);
   const auto facts = region_facts(report, options.promise);
   for (const auto& field : facts.all()) {
     if (field.name.starts_with(kPrefix)) entry.set(field.name.substr(kPrefix.size()), field.value);
@@ -292,16 +291,15 @@ Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
 Fields command_of(const KvBenchOptions& options) {
   Fields command;
   command.set("name", "kv bench");
-  command.set("stores", Value(joined(options.stores, ",")));
+  command.set("stores", joined(options.stores, ","));
   command.set("records", options.records);
   command.set("key_bytes", options.shape.key_bytes);
   command.set("value_bytes", options.shape.value_bytes);
-  std::vector<double> threads(options.threads.begin(), options.threads.end());
-  command.set("threads", Value(threads));
+  command.set("threads", std::vector<double>(options.threads.begin(), options.threads.end()));
   command.set(
       "ops",
       Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{}, ",")));
-  command.set("region", Value(options.region));
+  command.set("region", options.region);
   command.set("repeat", options.repeat);
   command.set("batch", options.batch);
   command.set("phase_seconds_max", options.seconds);
@@ -313,7 +311,7 @@ Fields command_of(const KvBenchOptions& options) {
               options.distribution == Distribution::kUniform ? "uniform" : "zipfian");
   command.set("space_goal", options.space_goal);
   command.set("memory_limit_bytes", options.memory_limit_bytes);
-  command.set("suite", Value(options.suite));
+  command.set("suite", options.suite);
   command.set("seed", options.seed);
   return command;
 }
@@ -424,7 +422,7 @@ Result<BenchResult> run_kv_bench(const KvBenchOptions& options) {
   result.document.environment = environment();
   HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
   result.document.environment.merge(region_facts(probe.report, options.promise));
-  result.document.environment.set("region", Value(options.region));  // Not the probe's.
+  result.document.environment.set("region", options.region);  // Not the probe's.
   result.document.regions = {region_entry(probe.report, options)};
   result.document.parameters = kParameters;
   const auto limits = calibrate(probe.persist);

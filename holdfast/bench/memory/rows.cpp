@@ -173,7 +173,7 @@ std::vector<std::string> parameter_names() {
 Fields parameters_of(const PlannedRun& run, std::size_t index) {
   const auto& part = run.parts[index];
   Fields fields;
-  if (run.parts.size() > 1) fields.set("part", Value(part.part->name));
+  if (run.parts.size() > 1) fields.set("part", part.part->name);
   for (const auto& key : keys()) {
     if (key.parameter.empty() || never_said(key.id, part)) continue;
     if (part.config.is_set(key.id) || always_said(key.id, part))
@@ -187,14 +187,14 @@ Fields parameters_of(const PlannedRun& run, std::size_t index) {
     for (const auto& [key, text] : other.variant->matrix) {
       if (key != "number_threads") beside += " " + key + "=" + text;
     }
-    fields.set("beside", Value(beside));
+    fields.set("beside", beside);
   }
   std::vector<std::string> matrix;
   for (const auto& key : part.part->matrix_keys) {
     const auto& known = *find_key(key);
     matrix.emplace_back(known.parameter.empty() ? "threads" : known.parameter);
   }
-  if (!matrix.empty()) fields.set("matrix", Value(matrix));
+  if (!matrix.empty()) fields.set("matrix", matrix);
   return fields;
 }
 
@@ -212,9 +212,8 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
 
   const auto all = samples_of(series);
   all.describe(row);
-  row.set("seconds_samples", Value(of_each(series, [](const LoadResult& r) { return r.seconds; })));
-  row.set("core_ghz_samples",
-          Value(of_each(series, [](const LoadResult& r) { return r.core_ghz; })));
+  row.set("seconds_samples", of_each(series, [](const LoadResult& r) { return r.seconds; }));
+  row.set("core_ghz_samples", of_each(series, [](const LoadResult& r) { return r.core_ghz; }));
   double operations = 0, fences = 0;
   Histogram latency;
   const LoadResult* last = nullptr;
@@ -226,12 +225,12 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
     last = &*result;
   }
   row.set("operations_total", operations);
-  row.set("thread_ops_per_s", Value(last->thread_ops_per_s));
-  row.set("thread_cpus", Value(last->thread_cpus));
+  row.set("thread_ops_per_s", last->thread_ops_per_s);
+  row.set("thread_cpus", last->thread_cpus);
   if (config.has_writes() && !is_atomic(config) && subject != "floor")
     row.set("fences_per_op", fences / operations);
   if (config.has_writes() && !config.custom() && !is_atomic(config))
-    row.set("write_back", Value(std::string(name(flush_of(config.persist)))));
+    row.set("write_back", name(flush_of(config.persist)));
   row.set_latency(latency);
   if (latency.count() > 0 && config.sample_sooner > 0)
     row.set("latency_sample_every_operations", config.sample_sooner);

@@ -147,13 +147,13 @@ std::uint64_t events_per_ms(const StreamBenchOptions& options) {
 Fields command_of(const StreamBenchOptions& options) {
   Fields command;
   command.set("name", "stream bench");
-  command.set("queries", Value(options.queries));
-  command.set("states", Value(options.states));
-  command.set("compare", Value(options.compare));
+  command.set("queries", options.queries);
+  command.set("states", options.states);
+  command.set("compare", options.compare);
   command.set("keys", options.keys);
   command.set("events", options.events);
   command.set("windows", options.windows);
-  command.set("region", Value(options.region));
+  command.set("region", options.region);
   command.set("checkpoint_seconds", options.checkpoint_seconds);
   command.set("repeat", options.repeat);
   command.set("phase_seconds", options.seconds);

@@ -99,7 +99,7 @@ double bandwidth_in(const Json& results) {
 void set_rate(Row& row, const std::string& field, double rate) {
   for (const auto* suffix : {"_median", "_low", "_high"})
     row.set(field + suffix, rate);
-  row.set(field + "_samples", Value(std::vector<double>{rate}));
+  row.set(field + "_samples", std::vector<double>{rate});
 }
 
 void take_threads(Row& row, const Json& results) {
@@ -118,7 +118,7 @@ void take_threads(Row& row, const Json& results) {
                                             {"ops_per_second", "thread_ops_per_s", 1.0},
                                             {"num_operations", "thread_operations", 1.0},
                                             {"execution_time", "thread_execution_time_s", 1.0}}) {
-    if (auto numbers = list(name, factor); !numbers.empty()) row.set(field, Value(numbers));
+    if (auto numbers = list(name, factor); !numbers.empty()) row.set(field, numbers);
   }
 }
 
@@ -204,7 +204,7 @@ Status take_benchmark(const Json& benchmark, const std::string& place, Document&
       if (result->is_object() && result->contains("results")) result = &(*result)["results"];
       HF_ASSIGN_OR_RETURN(auto row, row_of(name, part_of(configs, part), *result,
                                            here + " (" + part + ")", parameters));
-      row.set("part", Value(part));
+      row.set("part", part);
       parameters.insert("part");
       document.rows.push_back(std::move(row));
     }
@@ -212,7 +212,7 @@ Status take_benchmark(const Json& benchmark, const std::string& place, Document&
   for (const auto& [theirs_name, field] :
        {std::pair{"hostname", "host"}, {"git_hash", "git_revision"}, {"compiler", "compiler"}}) {
     if (benchmark.contains(theirs_name) && benchmark[theirs_name].is_string())
-      document.environment.set(field, Value(benchmark[theirs_name].get<std::string>()));
+      document.environment.set(field, benchmark[theirs_name].get<std::string>());
   }
   return {};
 }

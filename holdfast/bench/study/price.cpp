@@ -219,7 +219,7 @@ std::string to_csv(const PriceTable& table) {
   Document document;
   for (const auto& line : table.lines) {
     auto& row = document.rows.emplace_back();
-    row.set("price", Value(line.label));
+    row.set("price", line.label);
     for (std::size_t i = 0; i < line.cells.size(); ++i)
       row.set(table.systems[i], Value(line.cells[i]));
   }

@@ -49,7 +49,7 @@ struct Libpmem2Calls : ByteCalls {
   }
   Fields facts(const Context& context) const {
     Fields facts;
-    facts.set("store_granularity", Value(granularity_));
+    facts.set("store_granularity", granularity_);
     facts.set("mapped", granularity_ == "page" ? "a file of its own" : "the region");
     add_pmdk_facts(facts, context);
     if (granularity_ == "page") pages_.add_facts(facts);

@@ -153,7 +153,7 @@ class AllocationSubject final : public BlockSubject {
   std::uint64_t operations_bound(const std::string&) const override { return shape_.objects; }
   Fields facts() const override {
     auto facts = shape_.facts();
-    facts.set("api", Value(api_));
+    facts.set("api", api_);
     pool_.add_facts(facts, context_);
     return facts;
   }

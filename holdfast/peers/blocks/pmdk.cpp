@@ -28,8 +28,8 @@ void add_pmdk_facts(Fields& facts, const Context& context) {
   for (const auto& assignment : pmdk_environment(context.region.persist().nt_evicts())) {
     if (is_set(assignment)) text += (text.empty() ? "" : " ") + assignment;
   }
-  facts.set("peer_environment", Value(text));
-  facts.set("peer_directory", Value(context.peer_directory));
+  facts.set("peer_environment", text);
+  facts.set("peer_directory", context.peer_directory);
 }
 
 void PoolPages::obtain(const Context& context, const void* pool, std::uint64_t bytes) {

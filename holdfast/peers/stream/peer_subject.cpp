@@ -71,7 +71,7 @@ class PeerSubject final : public Subject {
       sample.threads = threads;
       sample.operations = 0;
       sample.facts.set("peer", process->name() + " " + process->version());
-      sample.facts.set("peer_configuration", Value(process->configuration()));
+      sample.facts.set("peer_configuration", process->configuration());
       if (const auto status = measure(*process, sample); !status)
         sample.invalid = status.error().detail;
     }
