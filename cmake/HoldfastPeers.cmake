@@ -1,5 +1,5 @@
 # A library that benchmarks compare with, as a module that the command loads: holdfast-peers-NAME.so beside
-# build/<preset>/holdfast, or installed in lib/holdfast. holdfast/bench/peers.hpp says how the two meet.
+# build/<preset>/holdfast, or installed in lib/holdfast. holdfast/peers/peers.hpp says how the two meet.
 #
 #   holdfast_peer(rocksdb PACKAGE librocksdb-dev FIND RocksDB TARGET RocksDB::rocksdb-shared SOURCES …)
 #   holdfast_peer(lmdb    PACKAGE liblmdb-dev    PKG_CONFIG lmdb                             SOURCES …)

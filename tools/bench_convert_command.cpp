@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/csv.hpp>
 #include <holdfast/bench/output.hpp>
+#include <holdfast/bench/study/perma_bench.hpp>
 
 #include "bench_show_command.hpp"
 #include "console.hpp"

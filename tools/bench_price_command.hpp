@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/price.hpp>
+#include <holdfast/bench/study/price.hpp>
 
 namespace CLI {
 class App;

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/convert.hpp>
 #include <holdfast/bench/output.hpp>
 #include <holdfast/bench/report/report.hpp>
 

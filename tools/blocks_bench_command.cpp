@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/memory/cpu.hpp>
+#include <holdfast/peers/blocks/pmdk.hpp>
 
 #include "suite_bench.hpp"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 #include "bench_command.hpp"
 #include "blocks_command.hpp"

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 #include "bench_command.hpp"
 #include "blocks_command.hpp"

@@ -15,9 +15,9 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/bench/output.hpp>
-#include <holdfast/bench/peers.hpp>
 #include <holdfast/olap/mart/load.hpp>
 #include <holdfast/olap/mart/star_answer.hpp>
+#include <holdfast/peers/peers.hpp>
 #include <holdfast/sql/patterns.hpp>
 
 #include "console.hpp"

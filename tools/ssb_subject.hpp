@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/peer_process.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/query.hpp>
 #include <holdfast/olap/star_store.hpp>
+#include <holdfast/peers/peer_process.hpp>
 
 #include "ssb_engine.hpp"
 #include "ssb_run.hpp"

@@ -10,9 +10,9 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/engine/interruption.hpp>
 #include <holdfast/bench/output.hpp>
-#include <holdfast/bench/peers.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
 #include <holdfast/bench/table.hpp>
+#include <holdfast/peers/peers.hpp>
 #include <holdfast/stream/connector.hpp>
 
 #include "console.hpp"

@@ -17,7 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/connector.hpp>
 #include <holdfast/stream/durable_file.hpp>

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 #include "console.hpp"
 

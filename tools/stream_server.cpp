@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::tools {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 #include "console.hpp"
 #include "kv_verbs.hpp"

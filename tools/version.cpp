@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <holdfast/bench/git_revision.hpp>
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::tools {
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <vector>
 
 #include <holdfast/base/units.hpp>
 #include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/bench/value_kernels.hpp>
 
 namespace holdfast::bench {
@@ -129,25 +129,22 @@ void check_against_limits(Row& row, const Limits& limits, std::uint64_t footprin
   const auto bytes = row.number("bytes_per_s_median");
   const auto claim = [&](double rate, double limit, const char* what) {
     if (!(rate > threads * limit * kSlack)) return;
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "beyond this machine: %.3g bytes/s, and %s gives %.3g per thread", rate, what,
-                  limit);
-    row.invalidate(text);
+    row.invalidate(printed("beyond this machine: %.3g bytes/s, and %s gives %.3g per thread", rate,
+                           what, limit));
   };
   claim(bytes, limits.cache_read_bytes_per_s, "the first-level cache");
   if (footprint_bytes >= 4 * last_level_cache_bytes())
     claim(bytes, limits.memory_read_bytes_per_s, "memory");
+  check_fences(row, limits);
+}
+
+void check_fences(Row& row, const Limits& limits) {
   const auto fences = row.number("fences_per_op");
   const auto nanoseconds = row.number("ns_per_op_median");
   if (fences > 0 && limits.persist_line_ns > 0 &&
-      fences * limits.persist_line_ns > nanoseconds * kFenceSlack) {
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "beyond this machine: %.3g fences of at least %.3g ns each in %.3g ns", fences,
-                  limits.persist_line_ns, nanoseconds);
-    row.invalidate(text);
-  }
+      fences * limits.persist_line_ns > nanoseconds * kFenceSlack)
+    row.invalidate(printed("beyond this machine: %.3g fences of at least %.3g ns each in %.3g ns",
+                           fences, limits.persist_line_ns, nanoseconds));
 }
 
 }  // namespace holdfast::bench

@@ -38,5 +38,7 @@ Limits calibrate(const Persist& persist);
 //   last-level cache, fences_per_op x persist_line_ns above ns_per_op_median x slack (a fence that
 //   waited for nothing).
 void check_against_limits(Row& row, const Limits& limits, std::uint64_t footprint_bytes);
+// The last of these alone.
+void check_fences(Row& row, const Limits& limits);
 
 }  // namespace holdfast::bench

@@ -84,8 +84,8 @@ CoreWindow core_window([[maybe_unused]] std::span<const std::uint64_t> chain) {
 
 void CoreWindow::add_to(Fields& fields) const {
   if (usual == 0) return;
-  fields.set("window_instructions", Value(std::uint64_t{usual}));
-  fields.set("window_instructions_best", Value(std::uint64_t{best}));
+  fields.set("window_instructions", std::uint64_t{usual});
+  fields.set("window_instructions_best", std::uint64_t{best});
 }
 
 }  // namespace holdfast::bench

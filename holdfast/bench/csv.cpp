@@ -1,10 +1,10 @@
+#include <holdfast/bench/csv.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include <holdfast/bench/convert.hpp>
 
 namespace holdfast::bench {
 namespace {

@@ -143,27 +143,26 @@ std::uint64_t available_memory_bytes() {
 
 Fields environment() {
   Fields fields;
-  fields.set("utc_time", Value(utc_now()));
-  fields.set("command_line", Value(command_line()));
+  fields.set("utc_time", utc_now());
+  fields.set("command_line", command_line());
   char host[256] = "";
   fields.set("host", ::gethostname(host, sizeof host - 1) == 0 ? host : kUnknown);
-  fields.set("cpu_model", Value(proc_value("/proc/cpuinfo", "model name")));
-  fields.set("cpu_family_model_stepping", Value(proc_value("/proc/cpuinfo", "cpu family") + "/" +
-                                                proc_value("/proc/cpuinfo", "model") + "/" +
-                                                proc_value("/proc/cpuinfo", "stepping")));
+  fields.set("cpu_model", proc_value("/proc/cpuinfo", "model name"));
+  fields.set("cpu_family_model_stepping", proc_value("/proc/cpuinfo", "cpu family") + "/" +
+                                              proc_value("/proc/cpuinfo", "model") + "/" +
+                                              proc_value("/proc/cpuinfo", "stepping"));
   fields.set("cpus_usable", usable_cpus().size());
-  fields.set("cpu_flags", Value(cpu_flags_that_matter()));
-  fields.set("cpu_governor",
-             Value(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
+  fields.set("cpu_flags", cpu_flags_that_matter());
+  fields.set("cpu_governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
   std::string caches;
   for (const auto& cache : caches_of_first_cpu())
     caches += (caches.empty() ? "" : ", ") + cache.name;
-  fields.set("caches", Value(caches.empty() ? std::string(kUnknown) : caches));
+  fields.set("caches", caches.empty() ? std::string(kUnknown) : caches);
   fields.set("memory_bytes", meminfo("MemTotal"));
   fields.set("memory_available_bytes", meminfo("MemAvailable"));
   const std::string huge = "/sys/kernel/mm/transparent_hugepage/";
-  fields.set("huge_page_anonymous", Value(chosen(first_line(huge + "enabled"))));
-  fields.set("huge_page_tmpfs", Value(chosen(first_line(huge + "shmem_enabled"))));
+  fields.set("huge_page_anonymous", chosen(first_line(huge + "enabled")));
+  fields.set("huge_page_tmpfs", chosen(first_line(huge + "shmem_enabled")));
   fields.set("huge_page_pool_2m", meminfo("HugePages_Total"));
   unsigned nodes = 0;
   for (std::error_code error;
@@ -172,20 +171,20 @@ Fields environment() {
   fields.set("numa_nodes", nodes);
   utsname system{};
   if (uname(&system) == 0) {
-    fields.set("kernel", Value(std::string(system.sysname) + " " + system.release));
-    fields.set("machine", Value(std::string(system.machine)));
+    fields.set("kernel", std::string(system.sysname) + " " + system.release);
+    fields.set("machine", std::string(system.machine));
   }
   fields.set("clock_source",
-             Value(first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource")));
+             first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
   double load[1] = {0};
   if (getloadavg(load, 1) == 1) fields.set("load_average_1min", load[0]);
 #if defined(__clang__)
-  fields.set("compiler", Value(std::string("clang " __clang_version__)));
+  fields.set("compiler", std::string("clang " __clang_version__));
 #else
-  fields.set("compiler", Value(std::string("gcc " __VERSION__)));
+  fields.set("compiler", std::string("gcc " __VERSION__));
 #endif
   fields.set("build_type", build_type());
-  fields.set("git_revision", Value(std::string(kGitRevision)));
+  fields.set("git_revision", kGitRevision);
   return fields;
 }
 

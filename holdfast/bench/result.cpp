@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/bench/output.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -206,10 +206,10 @@ std::vector<std::string> Fields::texts(std::string_view name) const {
 }
 
 Row::Row(std::string_view subject, std::string_view operation, unsigned threads) {
-  set("subject", Value(std::string(subject)));
-  set("operation", Value(std::string(operation)));
+  set("subject", subject);
+  set("operation", operation);
   set("threads", threads);
-  set("valid", Value(true));
+  set("valid", true);
 }
 
 bool Row::valid() const {
@@ -219,13 +219,13 @@ bool Row::valid() const {
 }
 
 void Row::invalidate(std::string_view reason) {
-  if (valid()) set("valid", Value(std::string(reason)));
+  if (valid()) set("valid", reason);
 }
 
 void Row::warn(std::string_view warning) {
   auto warnings = texts("warnings");
   warnings.emplace_back(warning);
-  set("warnings", Value(std::move(warnings)));
+  set("warnings", std::move(warnings));
 }
 
 void Row::set_latency(const Histogram& histogram) {
@@ -251,8 +251,8 @@ void Row::set_latency(const Histogram& histogram) {
     uppers.push_back(static_cast<double>(std::min(upper, histogram.max())));
     counts.push_back(static_cast<double>(count));
   });
-  set("latency_upper_ns", Value(std::move(uppers)));
-  set("latency_count", Value(std::move(counts)));
+  set("latency_upper_ns", std::move(uppers));
+  set("latency_count", std::move(counts));
 }
 
 Histogram Row::latency() const {
@@ -281,21 +281,13 @@ std::string to_text(const Value& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* count = std::get_if<std::uint64_t>(&value)) return std::to_string(*count);
-  if (const auto* number = std::get_if<double>(&value)) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.10g", *number);
-    return text;
-  }
-  std::string text;
-  const auto join = [&text](const auto& list, const auto& to_element) {
-    for (const auto& element : list)
-      text += (text.empty() ? "" : ", ") + to_element(element);
-  };
-  if (const auto* list = std::get_if<std::vector<double>>(&value))
-    join(*list, [](double number) { return to_text(Value(number)); });
-  else
-    join(std::get<std::vector<std::string>>(value), [](const std::string& one) { return one; });
-  return text;
+  if (const auto* number = std::get_if<double>(&value)) return printed("%.10g", *number);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+    return joined(*texts, ", ");
+  std::vector<std::string> numbers;
+  for (const auto number : std::get<std::vector<double>>(value))
+    numbers.push_back(to_text(Value(number)));
+  return joined(numbers, ", ");
 }
 
 std::string identity(const Row& row, const std::vector<std::string>& parameters) {

@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -51,7 +52,9 @@ class Fields {
   // Replaces the value of a name that is there already, else appends. An empty list is one of
   // numbers.
   void set(std::string_view name, Value value);
-  void set(std::string_view name, const char* text) { set(name, Value(std::string(text))); }
+  void set(std::string_view name, std::string text) { set(name, Value(std::move(text))); }
+  void set(std::string_view name, std::string_view text) { set(name, std::string(text)); }
+  void set(std::string_view name, const char* text) { set(name, std::string(text)); }
   template <class Number>
     requires std::is_arithmetic_v<Number>
   void set(std::string_view name, Number number) {

@@ -381,6 +381,14 @@ void PhaseThread::wrong(const std::string& what) {
 
 Outcome run(const Plan& plan) { return Run(plan).all(); }
 
+void BenchResult::take(Outcome outcome) {
+  for (auto& row : outcome.rows) {
+    trustworthy = trustworthy && row.valid();
+    document.rows.push_back(std::move(row));
+  }
+  interrupted = outcome.interrupted;
+}
+
 double seconds_at_most(const Plan& plan) {
   double seconds = 0;
   for (const auto& entry : plan.subjects) {

@@ -100,10 +100,10 @@ class Subject {
  public:
   virtual ~Subject() = default;
 
-  virtual Status create() = 0;
-  virtual Status prefill() = 0;
+  virtual Status create() { return {}; }
+  virtual Status prefill() { return {}; }
   // False: this subject has no such operation by its nature; then there is no row.
-  virtual bool supports(const std::string& operation) const = 0;
+  virtual bool supports([[maybe_unused]] const std::string& operation) const { return true; }
   // How many of them a phase may do at most, all threads together; 0: as many as its time allows.
   virtual std::uint64_t operations_bound([[maybe_unused]] const std::string& operation) const {
     return 0;
@@ -128,7 +128,7 @@ class Subject {
   // Samples of its own, from any part of its life; asked for once, before destroy().
   virtual Result<std::vector<ExtraSample>> extras() { return std::vector<ExtraSample>{}; }
   // Ends everything and removes every file; also called after an error and after SIGINT.
-  virtual void destroy() = 0;
+  virtual void destroy() {}
 };
 
 struct SubjectEntry {
@@ -146,8 +146,8 @@ struct OperationEntry {
 };
 
 struct Plan {
-  std::vector<SubjectEntry> subjects;
-  std::vector<OperationEntry> operations;
+  std::vector<SubjectEntry> subjects = {};
+  std::vector<OperationEntry> operations = {};
   std::vector<unsigned> threads = {1};
   unsigned repetitions = 5;
   double seconds = 3;                          // Bound on a phase.
@@ -166,6 +166,14 @@ struct Outcome {
 };
 
 Outcome run(const Plan& plan);
+
+// What the plans of a command come to.
+struct BenchResult {
+  Document document;
+  bool trustworthy = true;  // All rows valid.
+  bool interrupted = false;
+  void take(Outcome outcome);
+};
 
 // How long its phases take if every subject has every operation and each phase takes all its time;
 // filling, checks and extras come on top.

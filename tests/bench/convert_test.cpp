@@ -1,4 +1,5 @@
-#include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/csv.hpp>
+#include <holdfast/bench/study/perma_bench.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -82,7 +82,7 @@ TEST(Pinning, ThreadsAreWhereTheKeySaysAndTheRowTellsIt) {
   if (machine.cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
   const auto all = list_of({machine.cpus.begin(), machine.cpus.end()});
   const auto last = std::to_string(machine.cpus.back());
-  machine.nodes = {{0, {machine.cpus.back()}, {10}, 8 * GiB}};
+  machine.nodes = {{0, {machine.cpus.back()}, {10}}};
   const auto outcome = run_text(R"(words:
   matrix: { thread_pinning: [none, node, core] }
   args: { memory_range: 2M, number_threads: 2, run_time: 20ms, repetitions: 2 }

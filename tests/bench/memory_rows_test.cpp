@@ -113,7 +113,7 @@ TEST(Again, WhatDiffersByMoreThanThreePercentSaysWhyOrThatNothingTells) {
 TEST(Rows, FaultsSwitchesAndSpreadBecomeWarnings) {
   Machine machine;
   machine.cpus = {0, 1};
-  machine.nodes = {{0, {0, 1}, {10}, 8 * GiB}};
+  machine.nodes = {{0, {0, 1}, {10}}};
   machine.available_bytes = 8 * GiB;
   machine.last_level_cache_bytes = 1 * MiB;
   RunOptions options;

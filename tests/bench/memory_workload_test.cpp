@@ -487,7 +487,7 @@ TEST(Chain, ReachIsWhatTheWritesTouch) {
 Machine small_machine() {
   Machine machine;
   machine.cpus = {0, 1};
-  machine.nodes = {{0, {0, 1}, {10}, 16 * GiB}};
+  machine.nodes = {{0, {0, 1}, {10}}};
   machine.available_bytes = 16 * GiB;
   machine.last_level_cache_bytes = 32 * MiB;
   return machine;
@@ -497,9 +497,9 @@ Machine two_sockets() {
   Machine machine;
   for (int cpu = 0; cpu < 72; ++cpu)
     machine.cpus.push_back(cpu);
-  machine.nodes = {{0, {}, {10, 21, 24}, 200 * GiB},
-                   {1, {}, {21, 10, 34}, 200 * GiB},
-                   {2, {}, {24, 34, 10}, 500 * GiB}};  // A CXL expander at socket 0.
+  machine.nodes = {{0, {}, {10, 21, 24}},
+                   {1, {}, {21, 10, 34}},
+                   {2, {}, {24, 34, 10}}};  // A CXL expander at socket 0.
   for (int cpu = 0; cpu < 72; ++cpu)
     machine.nodes[static_cast<std::size_t>(cpu / 36)].cpus.push_back(cpu);
   machine.available_bytes = 900 * GiB;

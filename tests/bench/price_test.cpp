@@ -1,4 +1,4 @@
-#include <holdfast/bench/price.hpp>
+#include <holdfast/bench/study/price.hpp>
 
 #include <cmath>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/csv.hpp>
 #include <holdfast/bench/output.hpp>
 
 namespace holdfast::bench {

@@ -10,9 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include <holdfast/bench/blocks/pmdk.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/memory/pages.hpp>
+#include <holdfast/peers/blocks/pmdk.hpp>
 
 // libpmem2 1.12.1 itself loses 144 bytes, the map's data mover, in each pmem2_map_delete() of a map
 // made by pmem2_map_from_existing(); a program of nothing else shows it, and maps made otherwise do
@@ -35,7 +35,7 @@ BlocksBenchOptions smallest() {
 }
 
 // All suites in one run: its beginning, calibration and mapping, takes as long as a suite.
-const Result<BlocksBenchResult>& everything() {
+const Result<BenchResult>& everything() {
   static const auto result = run_blocks_bench(smallest());
   return result;
 }

@@ -1,7 +1,7 @@
 // The buffer manager and the pages with checksums under the crash checker.
 #include <cstring>
 
-#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/baselines/checksum_pages.hpp>
 #include <holdfast/blocks/page/buffer_manager.hpp>
 
 #include "page_crash.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/baselines/checksum_pages.hpp>
 
 namespace holdfast::blocks {
 namespace {

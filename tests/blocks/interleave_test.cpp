@@ -4,8 +4,8 @@
 #include <map>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
-#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
+#include <holdfast/baselines/fp_leaves.hpp>
+#include <holdfast/baselines/hash_buckets.hpp>
 
 namespace holdfast::blocks {
 namespace {

@@ -9,7 +9,7 @@
 // numbers (3, 8, 12, 13) both agree to the digit.
 #include <gtest/gtest.h>
 
-#include <holdfast/bench/blocks/baselines/log_formats.hpp>
+#include <holdfast/baselines/log_formats.hpp>
 
 #include "log_support.hpp"
 #include "published_logs.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <holdfast/base/hash.hpp>
-#include <holdfast/bench/blocks/baselines/log_formats.hpp>
+#include <holdfast/baselines/log_formats.hpp>
 #include <holdfast/blocks/log/log.hpp>
 
 namespace holdfast::blocks {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
-#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
+#include <holdfast/baselines/fp_leaves.hpp>
+#include <holdfast/baselines/hash_buckets.hpp>
 #include <holdfast/blocks/page/buffer_manager.hpp>
 
 namespace holdfast::blocks {

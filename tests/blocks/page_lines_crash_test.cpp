@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/baselines/checksum_pages.hpp>
 
 #include "crash_support.hpp"
 #include "page_crash.hpp"

@@ -7,7 +7,7 @@
 
 #include <holdfast/base/checksum.hpp>
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/baselines/checksum_pages.hpp>
 #include <holdfast/blocks/log/log.hpp>
 #include <holdfast/blocks/page/page_kernels.hpp>
 #include <holdfast/blocks/page/page_store.hpp>

@@ -11,7 +11,7 @@
 
 #include <holdfast/base/check.hpp>
 #include <holdfast/base/checksum.hpp>
-#include <holdfast/bench/blocks/baselines/log_formats.hpp>
+#include <holdfast/baselines/log_formats.hpp>
 #include <holdfast/blocks/log/space.hpp>
 
 #include "fuzz_region.hpp"

@@ -7,8 +7,9 @@
 #include <string_view>
 
 #include <holdfast/bench/compare.hpp>
-#include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/csv.hpp>
 #include <holdfast/bench/result.hpp>
+#include <holdfast/bench/study/perma_bench.hpp>
 #include <holdfast/bench/table.hpp>
 
 namespace {

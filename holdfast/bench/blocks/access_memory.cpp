@@ -3,12 +3,6 @@
 
 namespace holdfast::bench::blocks {
 
-namespace {
-unsigned threads_of(const Context& context) {
-  return *std::max_element(context.options.threads.begin(), context.options.threads.end());
-}
-}  // namespace
-
 std::uint64_t AccessMemory::footprint_bytes() const {
   // Beyond the caches where the region allows it.
   const auto wanted = std::max<std::uint64_t>(256 * MiB, 8 * context_.last_level_cache_bytes);
@@ -18,11 +12,7 @@ std::uint64_t AccessMemory::footprint_bytes() const {
 Result<std::byte*> AccessMemory::range(AccessMedium medium) {
   if (medium == AccessMedium::kRegion) return context_.region.data();
   if (!dram_) {
-    RegionOptions options;
-    options.size_bytes = options.unit_bytes = footprint_bytes();
-    options.prefault = true;
-    HF_ASSIGN_OR_RETURN(auto region, Region::open("dram", options));
-    dram_.emplace(std::move(region));
+    HF_ASSIGN_OR_RETURN(dram_, open_dram(footprint_bytes()));
   }
   return dram_->data();
 }
@@ -31,7 +21,7 @@ Status AccessMemory::prepare_content(AccessMedium medium) {
   auto& content = content_[static_cast<int>(medium)];
   if (content == Content::kLines) return {};
   HF_ASSIGN_OR_RETURN(auto* const base, range(medium));
-  memory::fill_content(base, footprint_bytes(), threads_of(context_));
+  memory::fill_content(base, footprint_bytes(), context_.options.threads_most());
   content = Content::kLines;
   return {};
 }
@@ -43,7 +33,8 @@ Result<std::vector<std::uint64_t>> AccessMemory::prepare_chase(AccessMedium medi
   // Windows of a line, which are visited in the order of a seed, are random too; in order is one
   // window after another by hand.
   if (random)
-    return memory::link_chase(base, bytes, 0, context_.options.seed, threads_of(context_));
+    return memory::link_chase(base, bytes, 0, context_.options.seed,
+                              context_.options.threads_most());
   const auto lines = bytes / kCacheLineBytes;
   for (std::uint64_t line = 0; line < lines; ++line) {
     auto* const words = reinterpret_cast<std::uint64_t*>(base + line * kCacheLineBytes);

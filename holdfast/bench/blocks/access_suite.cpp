@@ -3,7 +3,7 @@
 // our primitive (`holdfast`) and libpmem.
 #include <holdfast/bench/blocks/access_suite.hpp>
 
-#include <string_view>
+#include <string>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/memory/cpu.hpp>
@@ -95,21 +95,16 @@ class WriteSubject final : public AccessSubject {
     return status;
   }
   Status after(const Phase& phase) override {
-    constexpr std::uint64_t kLooked = 1024;
-    for (unsigned t = 0; t < phase.threads; ++t) {
-      for (std::uint64_t back = 1; back <= std::min(kLooked, done_[t]); ++back) {
-        const auto at = place_of_done(phase, t, done_[t] - back);
-        for (std::uint64_t word = 0; word < shape_.lines * memory::kLanes; ++word) {
-          std::uint64_t found;
-          std::memcpy(&found, base_ + at + word * 8, sizeof found);
-          const bool tagged = word % memory::kLanes == memory::kLanes - 1;
-          if (found != memory::content_of_word(at / 8 + word) + (tagged ? tag(phase) : 0))
-            return Error{Errc::kCorrupt,
-                         "wrong: what was written at byte " + std::to_string(at) + " is not there"};
-        }
+    return check_last_writes(phase, [&](unsigned, std::uint64_t at) {
+      for (std::uint64_t word = 0; word < shape_.lines * memory::kLanes; ++word) {
+        std::uint64_t found;
+        std::memcpy(&found, base_ + at + word * 8, sizeof found);
+        const bool tagged = word % memory::kLanes == memory::kLanes - 1;
+        if (found != memory::content_of_word(at / 8 + word) + (tagged ? tag(phase) : 0))
+          return false;
       }
-    }
-    return {};
+      return true;
+    });
   }
 
  private:
@@ -128,7 +123,7 @@ WriteBackInstruction instruction_of(Flush flush) {
   return cpu().write_back;
 }
 
-std::string_view name_of(Flush flush) {
+std::string name_of(Flush flush) {
   switch (flush) {
     case Flush::kNone: return "plain";
     case Flush::kFenceOnly: return "fence";
@@ -138,6 +133,12 @@ std::string_view name_of(Flush flush) {
     case Flush::kNonTemporal: break;
   }
   return "non-temporal";
+}
+
+std::string name_of(AccessOrder order) {
+  return order == AccessOrder::kSameLine     ? "same line"
+         : order == AccessOrder::kSequential ? "sequential"
+                                             : "random";
 }
 
 bool has(Flush flush) {
@@ -172,16 +173,6 @@ class OurWriter {
   const Persist persist_;
 };
 
-template <class S, class... Rest>
-SubjectEntry access_entry(const char* name, const Context& context, const AccessShape& shape,
-                          const std::shared_ptr<AccessMemory>& memory, Rest... rest) {
-  return {name,
-          [&context, shape, memory, rest...](unsigned) {
-            return std::make_unique<S>(context, shape, memory, rest...);
-          },
-          ""};
-}
-
 class Builder {
  public:
   explicit Builder(const Context& context)
@@ -192,8 +183,7 @@ class Builder {
     shape.order = order;
     shape.footprint_bytes = std::min(footprint_bytes, memory_->footprint_bytes());
     auto& experiment = begin("read latency", "Section 2.2, figure 1: dependent loads", shape);
-    experiment.name =
-        "read latency " + std::string(name_of(order)) + ", " + format_bytes(shape.footprint_bytes);
+    experiment.name = "read latency " + name_of(order) + ", " + format_bytes(shape.footprint_bytes);
     experiment.parameters.set("footprint_bytes", shape.footprint_bytes);
     experiment.plan.operations = {{"read_latency", {}}};
     on_both_media<ChaseSubject>(experiment, shape);
@@ -206,9 +196,8 @@ class Builder {
     shape.fence = true;
     auto& experiment = begin("write latency",
                              "Section 2.2, figure 2: one line made durable, by instruction", shape);
-    experiment.name =
-        "write latency " + std::string(name_of(order)) + ", " + std::string(name_of(flush));
-    experiment.parameters.set("instruction", Value(std::string(name_of(flush))));
+    experiment.name = "write latency " + name_of(order) + ", " + name_of(flush);
+    experiment.parameters.set("instruction", name_of(flush));
     experiment.plan.operations = {{"persist_line", {}}};
     on_both_media<WriteSubject>(experiment, shape);
     add_writers(experiment, shape);
@@ -232,10 +221,10 @@ class Builder {
     shape.flush = flush;
     auto& experiment = begin("write bandwidth",
                              "Section 2.3, figures 3 and 4: neighbouring lines, threads", shape);
-    experiment.name = "write bandwidth " + format_bytes(shape.access_bytes()) + ", " +
-                      std::string(name_of(flush));
+    experiment.name =
+        "write bandwidth " + format_bytes(shape.access_bytes()) + ", " + name_of(flush);
     experiment.parameters.set("access_bytes", shape.access_bytes());
-    experiment.parameters.set("instruction", Value(std::string(name_of(flush))));
+    experiment.parameters.set("instruction", name_of(flush));
     experiment.plan.operations = {{"write_lines", {}}};
     on_both_media<WriteSubject>(experiment, shape);
     if (flush != Flush::kNone) add_writers(experiment, shape);
@@ -243,29 +232,21 @@ class Builder {
   std::vector<Experiment> take() { return std::move(experiments_); }
 
  private:
-  static std::string_view name_of(AccessOrder order) {
-    return order == AccessOrder::kSameLine     ? "same line"
-           : order == AccessOrder::kSequential ? "sequential"
-                                               : "random";
-  }
-  static std::string_view name_of(Flush flush) { return blocks::name_of(flush); }
-
   Experiment& begin(const char* part, const char* what, const AccessShape& shape) {
     auto& experiment = experiments_.emplace_back();
     experiment.part = part;
     experiment.what = what;
-    experiment.parameters.set("order", Value(std::string(name_of(shape.order))));
-    experiment.plan.threads = {};
+    experiment.parameters.set("order", name_of(shape.order));
     experiment.plan.baseline = "floor";
     return experiment;
   }
   template <class S>
   void on_both_media(Experiment& experiment, const AccessShape& shape) {
     auto& subjects = experiment.plan.subjects;
-    subjects.push_back(access_entry<S>("floor", context_, shape, memory_, AccessMedium::kRegion));
+    subjects.push_back(subject_entry<S>("floor", context_, shape, memory_, AccessMedium::kRegion));
     // Beside a region that is DRAM itself it would be the same twice.
     if (context_.report.kind != "dram")
-      subjects.push_back(access_entry<S>("dram", context_, shape, memory_, AccessMedium::kDram));
+      subjects.push_back(subject_entry<S>("dram", context_, shape, memory_, AccessMedium::kDram));
   }
   // Where a non-temporal store does not leave the cache, none of them takes one for durable.
   void add_writers(Experiment& experiment, const AccessShape& shape) {
@@ -277,7 +258,7 @@ class Builder {
       return;
     }
     auto& subjects = experiment.plan.subjects;
-    subjects.push_back(access_entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
+    subjects.push_back(subject_entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
     // It takes the best instruction that there is.
     if (streams || instruction_of(shape.flush) == cpu().write_back)
       subjects.push_back(libpmem_access_entry(context_, shape, memory_));

@@ -107,6 +107,21 @@ class AccessSubject : public BlockSubject {
     return place(thread, i % whole);
   }
 
+  // Whether the last accesses of each thread are there: is_there(thread, byte in the range).
+  template <class IsThere>
+  Status check_last_writes(const Phase& phase, IsThere&& is_there) const {
+    constexpr std::uint64_t kLooked = 1024;
+    for (unsigned t = 0; t < phase.threads; ++t) {
+      for (std::uint64_t back = 1; back <= std::min(kLooked, done_[t]); ++back) {
+        const auto at = place_of_done(phase, t, done_[t] - back);
+        if (!is_there(t, at))
+          return Error{Errc::kCorrupt,
+                       "wrong: what was written at byte " + std::to_string(at) + " is not there"};
+      }
+    }
+    return {};
+  }
+
   const AccessShape shape_;
   const std::shared_ptr<AccessMemory> memory_;
   const AccessMedium medium_;
@@ -156,17 +171,12 @@ class CopySubject final : public AccessSubject {
     return status;
   }
   Status after(const Phase& phase) override {
-    constexpr std::uint64_t kLooked = 1024;
-    for (unsigned t = 0; t < phase.threads; ++t) {
-      const Source source(phase, t, shape_.access_bytes());
-      for (std::uint64_t back = 1; back <= std::min(kLooked, done_[t]); ++back) {
-        const auto at = place_of_done(phase, t, done_[t] - back);
-        if (std::memcmp(base_ + at, source.data(), shape_.access_bytes()) != 0)
-          return Error{Errc::kCorrupt,
-                       "wrong: what was written at byte " + std::to_string(at) + " is not there"};
-      }
-    }
-    return {};
+    std::vector<Source> sources;
+    for (unsigned t = 0; t < phase.threads; ++t)
+      sources.emplace_back(phase, t, shape_.access_bytes());
+    return check_last_writes(phase, [&](unsigned thread, std::uint64_t at) {
+      return std::memcmp(base_ + at, sources[thread].data(), shape_.access_bytes()) == 0;
+    });
   }
 
  private:

@@ -7,7 +7,7 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/prefetch.hpp>
-#include <holdfast/bench/blocks/baselines/hash_buckets.hpp>
+#include <holdfast/baselines/hash_buckets.hpp>
 
 namespace holdfast::bench::blocks {
 

@@ -55,44 +55,11 @@ class InRegion : public FieldAccessDefaults {
   Cell* const cells_;
 };
 
-enum class FamWidth { kDefault, kScalar, kAvx2, kAvx512 };
-
-template <std::uint32_t kBytes, FamWidth kWidth>
-class Fam : public InRegion<FamField<FieldValue<kBytes>>, kBytes> {
+// A field that replaces and reads itself: FamField, CowField.
+template <template <class> class Field, std::uint32_t kBytes>
+class OwnField : public InRegion<Field<FieldValue<kBytes>>, kBytes> {
  public:
-  using Base = InRegion<FamField<FieldValue<kBytes>>, kBytes>;
-  using Value = typename Base::Value;
-  using Base::Base;
-  void set(std::uint64_t index, const Value& value) {
-    this->field(index).update(Persist::none(), value);
-  }
-  Status update(unsigned, std::uint64_t index, const Value& value) {
-    if constexpr (kWidth == FamWidth::kDefault)
-      this->field(index).update(this->persist(), value);
-    else
-      this->field(index).update_with(kernels_, this->persist(), value);
-    return {};
-  }
-  Value read(std::uint64_t index) const { return this->field(index).read(); }
-
- private:
-  const FamKernels kernels_ = fam_kernels(kWidth == FamWidth::kAvx512 ? VectorWidth::kAvx512
-                                          : kWidth == FamWidth::kAvx2 ? VectorWidth::kAvx2
-                                                                      : VectorWidth::kPortable);
-};
-template <std::uint32_t kBytes>
-using FamDefault = Fam<kBytes, FamWidth::kDefault>;
-template <std::uint32_t kBytes>
-using FamScalar = Fam<kBytes, FamWidth::kScalar>;
-template <std::uint32_t kBytes>
-using FamAvx2 = Fam<kBytes, FamWidth::kAvx2>;
-template <std::uint32_t kBytes>
-using FamAvx512 = Fam<kBytes, FamWidth::kAvx512>;
-
-template <std::uint32_t kBytes>
-class Cow : public InRegion<CowField<FieldValue<kBytes>>, kBytes> {
- public:
-  using Base = InRegion<CowField<FieldValue<kBytes>>, kBytes>;
+  using Base = InRegion<Field<FieldValue<kBytes>>, kBytes>;
   using Value = typename Base::Value;
   using Base::Base;
   void set(std::uint64_t index, const Value& value) {
@@ -103,6 +70,21 @@ class Cow : public InRegion<CowField<FieldValue<kBytes>>, kBytes> {
     return {};
   }
   Value read(std::uint64_t index) const { return this->field(index).read(); }
+};
+
+// By vectors of a width that it does not choose itself.
+template <std::uint32_t kBytes, VectorWidth kWidth>
+class FamOf : public OwnField<FamField, kBytes> {
+ public:
+  using Base = OwnField<FamField, kBytes>;
+  using Base::Base;
+  Status update(unsigned, std::uint64_t index, const typename Base::Value& value) {
+    this->field(index).update_with(kernels_, this->persist(), value);
+    return {};
+  }
+
+ private:
+  const FamKernels kernels_ = fam_kernels(kWidth);
 };
 
 // The same as the authors' code writes it: by whole lines that are streamed. Through
@@ -179,8 +161,7 @@ class Logged : public InRegion<LogField<FieldValue<kBytes>>, kBytes> {
   using Base::Base;
   Status create() {
     HF_RETURN_IF_ERROR(Base::create());
-    const auto threads = *std::max_element(this->context_.options.threads.begin(),
-                                           this->context_.options.threads.end());
+    const auto threads = this->context_.options.threads_most();
     LogOptions options;
     options.lanes = 1;
     logs_.reserve(threads);
@@ -231,12 +212,15 @@ template <std::uint32_t kBytes>
 void add_subjects(const Context& context, const FieldShape& shape,
                   std::vector<SubjectEntry>& subjects) {
   subjects.push_back(field_entry<Fence<kBytes>>("fence", context, shape));
-  subjects.push_back(field_entry<FamDefault<kBytes>>("holdfast", context, shape));
-  subjects.push_back(field_entry<FamScalar<kBytes>>("fam-scalar", context, shape));
-  if (cpu().avx2) subjects.push_back(field_entry<FamAvx2<kBytes>>("fam-avx2", context, shape));
+  subjects.push_back(field_entry<OwnField<FamField, kBytes>>("holdfast", context, shape));
+  subjects.push_back(
+      field_entry<FamOf<kBytes, VectorWidth::kPortable>>("fam-scalar", context, shape));
+  if (cpu().avx2)
+    subjects.push_back(field_entry<FamOf<kBytes, VectorWidth::kAvx2>>("fam-avx2", context, shape));
   if (cpu().avx512)
-    subjects.push_back(field_entry<FamAvx512<kBytes>>("fam-avx512", context, shape));
-  subjects.push_back(field_entry<Cow<kBytes>>("cow", context, shape));
+    subjects.push_back(
+        field_entry<FamOf<kBytes, VectorWidth::kAvx512>>("fam-avx512", context, shape));
+  subjects.push_back(field_entry<OwnField<CowField, kBytes>>("cow", context, shape));
   subjects.push_back(field_entry<CowStreamed<kBytes>>("cow-streamed", context, shape));
   subjects.push_back(field_entry<Logged<kBytes>>("log", context, shape));
   subjects.push_back(libpmem_field_entry(context, shape));
@@ -254,8 +238,7 @@ constexpr std::uint64_t widest_stride(std::uint32_t bytes) {
 
 std::vector<Experiment> field_experiments(const Context& context) {
   std::vector<Experiment> experiments;
-  const auto threads =
-      *std::max_element(context.options.threads.begin(), context.options.threads.end());
+  const auto threads = context.options.threads_most();
   for (const bool random : {false, true}) {
     for (const std::uint32_t bytes : points(context.options, {16u, 32u, 64u, 128u, 256u})) {
       FieldShape shape;
@@ -284,7 +267,6 @@ std::vector<Experiment> field_experiments(const Context& context) {
 #undef HF_ADD_SUBJECTS
       }
       plan.operations = {{"update_field", {}}, {"read_field", {}}, {"read_field_dependent", {}}};
-      plan.threads = {};
       plan.baseline = "fence";
       experiments.push_back(std::move(experiment));
     }

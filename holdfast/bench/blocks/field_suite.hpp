@@ -202,11 +202,7 @@ struct FieldAccessDefaults {
 
 template <class Access>
 SubjectEntry field_entry(const std::string& name, const Context& context, const FieldShape& shape) {
-  return {name,
-          [&context, shape](unsigned) {
-            return std::make_unique<FieldSubject<Access>>(context, shape);
-          },
-          ""};
+  return subject_entry<FieldSubject<Access>>(name, context, shape);
 }
 
 // Each instantiates `Access` for the sizes of the suite.

@@ -148,13 +148,9 @@ std::vector<Experiment> interference_experiments(const Context& context) {
       if (1 + beside_threads > cpus)
         experiment.warnings.emplace_back("more threads than CPUs: they take turns");
     }
-    const auto add = [&](const std::string& name, std::vector<Task> beside) {
-      plan.subjects.push_back({name,
-                               [&context, bench, beside, beside_threads](unsigned) {
-                                 return std::make_unique<InterferenceSubject>(
-                                     context, bench, beside, beside_threads);
-                               },
-                               ""});
+    const auto add = [&](const std::string& name, const std::vector<Task>& beside) {
+      plan.subjects.push_back(
+          subject_entry<InterferenceSubject>(name, context, bench, beside, beside_threads));
     };
     add("alone", {});
     for (const auto task : tasks)

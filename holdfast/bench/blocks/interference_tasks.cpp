@@ -165,8 +165,7 @@ Status Workbench::prepare() {
   auto& region = context_.region;
   // A quarter each for the scan, the table and the pages with their spare slots; the rest logs.
   const auto quarter = round_down(context_.options.region_bytes / 4, 2 * MiB);
-  const auto threads =
-      *std::max_element(context_.options.threads.begin(), context_.options.threads.end());
+  const auto threads = context_.options.threads_most();
   scan_bytes_ = quarter;
   memory::fill_content(region.data(), quarter, threads);
   const auto fill = [&](Region& where, std::optional<HashBuckets>& table) -> Status {
@@ -177,11 +176,7 @@ Status Workbench::prepare() {
   };
   HF_RETURN_IF_ERROR(fill(region, table_));
   if (context_.report.kind != "dram") {
-    RegionOptions options;
-    options.size_bytes = options.unit_bytes = 2 * quarter;
-    options.prefault = true;
-    HF_ASSIGN_OR_RETURN(auto dram, Region::open("dram", options));
-    dram_.emplace(std::move(dram));
+    HF_ASSIGN_OR_RETURN(dram_, open_dram(2 * quarter));
     memory::fill_content(dram_->data(), quarter, threads);
     HF_RETURN_IF_ERROR(fill(*dram_, table_dram_));
   }
@@ -242,23 +237,12 @@ Result<std::unique_ptr<Work>> Workbench::work(Task task, unsigned thread, bool s
 Status Workbench::check() {
   const bool logged = std::any_of(appended_.begin(), appended_.end(), [](auto n) { return n > 0; });
   if (logged) {
-    RecordCheck check(kRecordBytes, appended_);
-    for (auto reader = log_->read();;) {
-      HF_ASSIGN_OR_RETURN(const bool more, reader.next());
-      if (!more) break;
-      HF_RETURN_IF_ERROR(check.next(reader.record()));
-    }
-    HF_RETURN_IF_ERROR(check.finish());
+    HF_RETURN_IF_ERROR(check_log(*log_, kRecordBytes, appended_));
   }
   log_.reset();
-  std::vector<std::byte> found(page_shape_.page_bytes);
-  for (std::uint64_t page = phases_ % 16; page < page_shape_.pages; page += 16) {
-    HF_RETURN_IF_ERROR(page_store_->read(PageId{static_cast<std::uint32_t>(page)}, found));
-    if (std::memcmp(found.data(), dram_pages_->page(page), found.size()) != 0)
-      return Error{Errc::kCorrupt,
-                   "wrong: page " + std::to_string(page) + " is not what was flushed last"};
-  }
-  return {};
+  return dram_pages_->compare(phases_, [&](std::uint64_t page, std::span<std::byte> out) {
+    return page_store_->read(PageId{static_cast<std::uint32_t>(page)}, out);
+  });
 }
 
 }  // namespace holdfast::bench::blocks

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <holdfast/bench/blocks/buckets.hpp>
-#include <holdfast/bench/blocks/log_peer.hpp>
+#include <holdfast/bench/blocks/log_suite.hpp>
 #include <holdfast/bench/blocks/page_suite.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/log/log.hpp>
@@ -51,8 +51,6 @@ class Workbench {
   Result<std::unique_ptr<Work>> work(Task task, unsigned thread, bool small);
   // After each phase: the log and the pages hold what was written.
   Status check();
-
-  std::uint64_t scan_bytes() const { return scan_bytes_; }
 
  private:
   class ScanWork;

@@ -8,7 +8,7 @@
 
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/blocks/baselines/fp_leaves.hpp>
+#include <holdfast/baselines/fp_leaves.hpp>
 #include <holdfast/bench/blocks/buckets.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 
@@ -303,12 +303,7 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
           machinery,
           {group, reads, shared_fences, full_fences},
           machinery != Machinery::kLoop && (full_fences || !(reads && shared_fences))};
-      experiment.plan.subjects.push_back({name,
-                                          [&context, shape](unsigned) {
-                                            return std::make_unique<TableSubject<Kind>>(context,
-                                                                                        shape);
-                                          },
-                                          ""});
+      experiment.plan.subjects.push_back(subject_entry<TableSubject<Kind>>(name, context, shape));
     };
     add("loop", Machinery::kLoop, false, false);
     add("floor", {}, true, true);
@@ -321,7 +316,6 @@ void add_experiments(const Context& context, std::vector<Experiment>& experiment
     add("coroutines-reads-mfence", Machinery::kCoroutines, true, false, true);
     add("coroutines-writes-mfence", Machinery::kCoroutines, false, true, true);
     experiment.plan.operations = {{"lookup", {}}, {"insert", {}}};
-    experiment.plan.threads = {};
     experiment.plan.baseline = "loop";
     experiments.push_back(std::move(experiment));
   }

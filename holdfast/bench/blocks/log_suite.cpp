@@ -10,8 +10,8 @@
 #include <string>
 
 #include <holdfast/base/hash.hpp>
-#include <holdfast/bench/blocks/baselines/log_formats.hpp>
-#include <holdfast/bench/blocks/log_peer.hpp>
+#include <holdfast/baselines/log_formats.hpp>
+#include <holdfast/bench/blocks/log_suite.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/blocks/log/log.hpp>
 
@@ -32,7 +32,6 @@ class FenceSubject final : public BlockSubject {
  public:
   FenceSubject(const Context& context, const LogShape& shape)
       : BlockSubject(context), shape_(shape) {}
-  Status create() override { return {}; }
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   Fields facts() const override { return shape_.facts(); }
   Status run(PhaseThread& thread) override {
@@ -67,7 +66,6 @@ class LogSubject final : public BlockSubject {
  public:
   LogSubject(const Context& context, const LogShape& shape, LogFormat format)
       : BlockSubject(context), shape_(shape), format_(format) {}
-  Status create() override { return {}; }
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   Fields facts() const override {
     auto facts = shape_.facts();
@@ -113,13 +111,7 @@ class LogSubject final : public BlockSubject {
     return failure;
   }
   Status after(const Phase&) override {
-    RecordCheck check(shape_.record_bytes, appended_);
-    for (auto reader = log_->read();;) {
-      HF_ASSIGN_OR_RETURN(const bool more, reader.next());
-      if (!more) break;
-      HF_RETURN_IF_ERROR(check.next(reader.record()));
-    }
-    const auto status = check.finish();
+    const auto status = check_log(*log_, shape_.record_bytes, appended_);
     log_.reset();
     return status;
   }
@@ -140,12 +132,6 @@ class LogSubject final : public BlockSubject {
   std::vector<std::uint64_t> appended_;  // By thread.
 };
 
-template <class S, class... Rest>
-SubjectEntry log_entry(const std::string& name, const Context& context, Rest... rest) {
-  return {name, [&context, rest...](unsigned) { return std::make_unique<S>(context, rest...); },
-          ""};
-}
-
 }  // namespace
 
 std::vector<Experiment> log_experiments(const Context& context) {
@@ -164,18 +150,17 @@ std::vector<Experiment> log_experiments(const Context& context) {
       experiment.parameters.set("record_bytes", bytes);
       experiment.parameters.set("padded", padded);
       auto& plan = experiment.plan;
-      plan.subjects.push_back(log_entry<FenceSubject>("fence", context, shape));
+      plan.subjects.push_back(subject_entry<FenceSubject>("fence", context, shape));
       // Ours, then the published ones.
       for (const auto format : registered_formats()) {
         if (!padded && !frames_of(format)->works_dense()) continue;
         const auto ours = format == LogFormat::kChecksum;
-        plan.subjects.push_back(log_entry<LogSubject>(ours ? "holdfast" : std::string(name(format)),
-                                                      context, shape, format));
+        plan.subjects.push_back(subject_entry<LogSubject>(
+            ours ? "holdfast" : std::string(name(format)), context, shape, format));
       }
       // It knows no padding; beside both, so that each ratio is of one run.
       plan.subjects.push_back(libpmemlog_entry(context, shape));
       plan.operations = {{"append", {}}, {"append_ready", {}}, {"append_many", {}}};
-      plan.threads = {};
       plan.baseline = "fence";
       experiment.footprint_bytes = shape.log_bytes;
       experiments.push_back(std::move(experiment));

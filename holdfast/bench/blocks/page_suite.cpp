@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <holdfast/bench/blocks/baselines/checksum_pages.hpp>
+#include <holdfast/baselines/checksum_pages.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -39,16 +39,10 @@ class PageSubject : public BlockSubject {
       if (const auto status = flush(change); !status) thread.wrong(status.error().message());
     });
   }
-  // Every 16th page holds what DRAM holds.
   Status after(const Phase& phase) override {
-    std::vector<std::byte> found(shape_.page_bytes);
-    for (std::uint64_t page = phase.number % 16; page < shape_.pages; page += 16) {
-      HF_RETURN_IF_ERROR(read(page, found));
-      if (std::memcmp(found.data(), pages_->page(page), found.size()) != 0)
-        return Error{Errc::kCorrupt,
-                     "wrong: page " + std::to_string(page) + " is not what was flushed last"};
-    }
-    return {};
+    return pages_->compare(phase.number, [&](std::uint64_t page, std::span<std::byte> out) {
+      return read(page, out);
+    });
   }
 
  protected:
@@ -85,32 +79,28 @@ class PageFenceSubject final : public PageSubject {
   }
 };
 
-class StoreSubject final : public PageSubject {
+// In a store of pages over the whole region.
+template <class Store, class Options>
+class InStore : public PageSubject {
  public:
-  StoreSubject(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages,
-               FlushMethod method)
-      : PageSubject(context, shape, std::move(pages)), method_(method) {}
-
+  InStore(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages,
+          const Options& options = {})
+      : PageSubject(context, shape, std::move(pages)), options_(options) {
+    options_.page_bytes = shape.page_bytes;
+    options_.pages = shape.pages;
+  }
   Status create() override {
     std::memset(memory(), 0, kPageBytes);  // Nothing of the one before.
-    PageStoreOptions options;
-    options.page_bytes = shape_.page_bytes;
-    options.pages = shape_.pages;
-    options.method = method_;
     HF_ASSIGN_OR_RETURN(
-        store_,
-        PageStore::create(context_.region, holdfast::blocks::whole(context_.region), options));
+        store_, Store::create(context_.region, holdfast::blocks::whole(context_.region), options_));
     for (std::uint32_t page = 0; page < shape_.pages; ++page)
       HF_RETURN_IF_ERROR(store_->flush(PageId{page}, {pages_->page(page), shape_.page_bytes}));
     return {};
   }
-  Fields facts() const override {
-    auto facts = PageSubject::facts();
-    facts.set("method_alone",
-              Value(std::string(name(store_->method_for(shape_.dirty_lines, shape_.in_dram)))));
-    return facts;
-  }
   void destroy() override { store_.reset(); }
+
+ protected:
+  std::unique_ptr<Store> store_;
 
  private:
   Status flush(const PageChanges::Change& change) override {
@@ -121,9 +111,30 @@ class StoreSubject final : public PageSubject {
     return store_->read(PageId{static_cast<std::uint32_t>(page)}, out);
   }
 
-  const FlushMethod method_;
-  std::unique_ptr<PageStore> store_;
+  Options options_;
 };
+
+class StoreSubject final : public InStore<PageStore, PageStoreOptions> {
+ public:
+  StoreSubject(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages,
+               FlushMethod method)
+      : InStore(context, shape, std::move(pages), by(method)) {}
+  Fields facts() const override {
+    auto facts = PageSubject::facts();
+    facts.set("method_alone", name(store_->method_for(shape_.dirty_lines, shape_.in_dram)));
+    return facts;
+  }
+
+ private:
+  static PageStoreOptions by(FlushMethod method) {
+    PageStoreOptions options;
+    options.method = method;
+    return options;
+  }
+};
+
+// In place with a checksum: one fence, torn pages are found but not mended.
+using ChecksumSubject = InStore<ChecksumPages, ChecksumPagesOptions>;
 
 // Copy-on-write without versions (section 3.2.2), for what they save: the new slot must be the
 // page's before the old one stops being it, so there are three fences. A crash between the last two
@@ -185,46 +196,6 @@ class CowNoVersionSubject final : public PageSubject {
   unsigned threads_ = 1;
 };
 
-// In place with a checksum: one fence, torn pages are found but not mended.
-class ChecksumSubject final : public PageSubject {
- public:
-  using PageSubject::PageSubject;
-  Status create() override {
-    std::memset(memory(), 0, kPageBytes);
-    ChecksumPagesOptions options;
-    options.page_bytes = shape_.page_bytes;
-    options.pages = shape_.pages;
-    HF_ASSIGN_OR_RETURN(
-        store_,
-        ChecksumPages::create(context_.region, holdfast::blocks::whole(context_.region), options));
-    for (std::uint32_t page = 0; page < shape_.pages; ++page)
-      HF_RETURN_IF_ERROR(store_->flush(PageId{page}, {pages_->page(page), shape_.page_bytes}));
-    return {};
-  }
-  void destroy() override { store_.reset(); }
-
- private:
-  Status flush(const PageChanges::Change& change) override {
-    return store_->flush({PageId{static_cast<std::uint32_t>(change.page)}, change.content,
-                          &change.dirty, InDram::kWholePage});
-  }
-  Status read(std::uint64_t page, std::span<std::byte> out) override {
-    return store_->read(PageId{static_cast<std::uint32_t>(page)}, out);
-  }
-
-  std::unique_ptr<ChecksumPages> store_;
-};
-
-template <class S, class... Arguments>
-SubjectEntry page_entry(std::string name, const Context& context, const PageShape& shape,
-                        std::shared_ptr<DramPages>& pages, Arguments... arguments) {
-  return {std::move(name),
-          [&context, shape, &pages, arguments...](unsigned) -> std::unique_ptr<Subject> {
-            return std::make_unique<S>(context, shape, pages, arguments...);
-          },
-          ""};
-}
-
 }  // namespace
 
 std::vector<Experiment> page_experiments(const Context& context) {
@@ -233,8 +204,7 @@ std::vector<Experiment> page_experiments(const Context& context) {
   shape.pages =
       std::min<std::uint64_t>(context.options.region_bytes / 2, 128 * MiB) / shape.page_bytes;
   // Filled once, and kept from experiment to experiment: what counts is that all agree with it.
-  static std::shared_ptr<DramPages> pages;
-  pages = std::make_shared<DramPages>(shape);
+  const auto pages = std::make_shared<DramPages>(shape);
   std::vector<Experiment> experiments;
   for (const auto in_dram : {InDram::kWholePage, InDram::kDirtyLines}) {
     for (const std::uint32_t dirty_lines :
@@ -253,21 +223,20 @@ std::vector<Experiment> page_experiments(const Context& context) {
       experiment.parameters.set("dirty_lines", dirty_lines);
       experiment.parameters.set("in_dram", whole_page ? "whole page" : "dirty lines");
       auto& subjects = experiment.plan.subjects;
-      subjects.push_back(page_entry<PageFenceSubject>("fence", context, shape, pages));
+      subjects.push_back(subject_entry<PageFenceSubject>("fence", context, shape, pages));
       subjects.push_back(
-          page_entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
+          subject_entry<StoreSubject>("cow", context, shape, pages, FlushMethod::kCopyOnWrite));
       subjects.push_back(
-          page_entry<StoreSubject>("ulog", context, shape, pages, FlushMethod::kMicroLog));
+          subject_entry<StoreSubject>("ulog", context, shape, pages, FlushMethod::kMicroLog));
       subjects.push_back(
-          page_entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
+          subject_entry<StoreSubject>("hybrid", context, shape, pages, FlushMethod::kHybrid));
       if (whole_page) {
         subjects.push_back(
-            page_entry<CowNoVersionSubject>("cow-no-version", context, shape, pages));
-        subjects.push_back(page_entry<ChecksumSubject>("checksum", context, shape, pages));
+            subject_entry<CowNoVersionSubject>("cow-no-version", context, shape, pages));
+        subjects.push_back(subject_entry<ChecksumSubject>("checksum", context, shape, pages));
         subjects.push_back(libpmemblk_entry(context, shape, pages));
       }
       experiment.plan.operations = {{"flush_page", {}}};
-      experiment.plan.threads = {};
       experiment.plan.baseline = "fence";
       experiments.push_back(std::move(experiment));
     }

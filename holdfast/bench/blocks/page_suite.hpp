@@ -7,6 +7,8 @@
 
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <holdfast/base/prefetch.hpp>
@@ -37,6 +39,19 @@ class DramPages {
     }
   }
   std::byte* page(std::uint64_t number) const { return first_ + number * shape_.page_bytes; }
+  // Whether every 16th page is here as read(page, out) gives it, beginning with another one for
+  // each `phase`. Errors: kCorrupt with "wrong" in it, those of read.
+  template <class Read>
+  Status compare(std::uint64_t phase, Read&& read) const {
+    std::vector<std::byte> found(shape_.page_bytes);
+    for (auto number = phase % 16; number < shape_.pages; number += 16) {
+      HF_RETURN_IF_ERROR(read(number, std::span(found)));
+      if (std::memcmp(found.data(), page(number), found.size()) != 0)
+        return Error{Errc::kCorrupt,
+                     "wrong: page " + std::to_string(number) + " is not what was flushed last"};
+    }
+    return {};
+  }
 
  private:
   PageShape shape_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <holdfast/bench/environment.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::blocks {
@@ -47,13 +48,6 @@ namespace fs = std::filesystem;
 
 Error invalid(const std::string& option, const std::string& seen, const std::string& rule) {
   return {Errc::kInvalidOption, "--" + option + " '" + seen + "': " + rule};
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words)
-    text += (text.empty() ? "" : ",") + word;
-  return text;
 }
 
 bool is_path(const std::string& region) {
@@ -124,33 +118,30 @@ void complete(Plan& plan, const BlocksBenchOptions& options) {
 }
 
 void run_experiment(const Context& context, const Suite& suite, const Experiment& experiment,
-                    const Plan& plan, BlocksBenchResult& result) {
+                    const Plan& plan, BenchResult& result) {
   auto outcome = run(plan);
   note_parameters(experiment.parameters, result.document);
   for (auto& row : outcome.rows) {
-    row.set("suite", Value(suite.name));
-    row.set("experiment", Value(experiment.part.empty() ? experiment.name : experiment.part));
-    row.set("case", Value(experiment.name));
-    row.set("baseline", Value(plan.baseline));
+    row.set("suite", suite.name);
+    row.set("experiment", experiment.part.empty() ? experiment.name : experiment.part);
+    row.set("case", experiment.name);
+    row.set("baseline", plan.baseline);
     row.merge(experiment.parameters);
     for (const auto& warning : experiment.warnings)
       row.warn(warning);
     check_against_limits(row, context.limits, experiment.footprint_bytes);
-    result.trustworthy = result.trustworthy && row.valid();
-    result.document.rows.push_back(std::move(row));
   }
-  result.interrupted = outcome.interrupted;
+  result.take(std::move(outcome));
 }
 
 Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
   Fields command;
-  command.set("name", Value(name));
-  command.set("suites", Value(joined(options.suites)));
-  command.set("only", Value(joined(options.only)));
-  command.set("region", Value(options.region));
+  command.set("name", name);
+  command.set("suites", joined(options.suites, ","));
+  command.set("only", joined(options.only, ","));
+  command.set("region", options.region);
   command.set("region_bytes", options.region_bytes);
-  command.set("threads",
-              Value(std::vector<double>(options.threads.begin(), options.threads.end())));
+  command.set("threads", std::vector<double>(options.threads.begin(), options.threads.end()));
   command.set("repeat", options.repeat);
   command.set("phase_seconds_max", options.seconds);
   command.set("seed", options.seed);
@@ -162,18 +153,18 @@ Fields region_entry(const std::string& spec, const RegionReport& report) {
   static constexpr const char* kInstructions[] = {"none", "clflush", "clflushopt", "clwb"};
   Fields entry;
   entry.set("name", "region");
-  entry.set("spec", Value(spec));
-  entry.set("kind", Value(report.kind));
-  if (!report.file_system.empty()) entry.set("file_system", Value(report.file_system));
+  entry.set("spec", spec);
+  entry.set("kind", report.kind);
+  if (!report.file_system.empty()) entry.set("file_system", report.file_system);
   entry.set("page_bytes", report.page_bytes);
-  entry.set("page_reason", Value(report.page_reason));
-  entry.set("mapping", Value(report.mapping));
-  entry.set("granularity", Value(std::string(name(report.granularity))));
-  entry.set("granularity_source", Value(report.granularity_source));
+  entry.set("page_reason", report.page_reason);
+  entry.set("mapping", report.mapping);
+  entry.set("granularity", name(report.granularity));
+  entry.set("granularity_source", report.granularity_source);
   entry.set("write_back", kInstructions[static_cast<int>(report.write_back)]);
   entry.set("nt_evicts", report.nt_evicts);
-  entry.set("nt_evicts_source", Value(report.nt_evicts_source));
-  entry.set("numa_nodes", Value(std::vector<double>(report.nodes.begin(), report.nodes.end())));
+  entry.set("nt_evicts_source", report.nt_evicts_source);
+  entry.set("numa_nodes", std::vector<double>(report.nodes.begin(), report.nodes.end()));
   // What was assumed is not what the medium does: a tmpfs with granularity=line persists nothing.
   const bool lasts =
       report.granularity == Granularity::kLine || report.granularity == Granularity::kByte;
@@ -193,7 +184,7 @@ Status validate(const std::vector<Suite>& all, const BlocksBenchOptions& options
     names.push_back(suite.name);
   for (const auto& suite : options.suites) {
     if (std::find(names.begin(), names.end(), suite) == names.end())
-      return invalid("suite", suite, "allowed are " + joined(names));
+      return invalid("suite", suite, "allowed are " + joined(names, ","));
   }
   if (region.empty())
     return invalid("region", region,
@@ -222,8 +213,15 @@ Status validate(const std::vector<Suite>& all, const BlocksBenchOptions& options
 
 }  // namespace
 
-Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
-                                     const BlocksBenchOptions& options) {
+Result<Region> open_dram(std::uint64_t bytes) {
+  RegionOptions options;
+  options.size_bytes = options.unit_bytes = bytes;
+  options.prefault = true;
+  return Region::open("dram", options);
+}
+
+Result<BenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
+                               const BlocksBenchOptions& options) {
   HF_RETURN_IF_ERROR(validate(all, options));
   WorkPlace place;
   HF_RETURN_IF_ERROR(place.prepare(options));
@@ -242,7 +240,7 @@ Result<BlocksBenchResult> run_suites(const std::string& command, const std::vect
                      "' is durable by system calls only, and these suites measure lines and "
                      "fences; for their cost without durability add ?granularity=line"};
 
-  BlocksBenchResult result;
+  BenchResult result;
   Context context{
       options, region, region.report(), calibrate(region.persist()), place.peer_directory(), 0};
   const auto cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -263,7 +261,7 @@ Result<BlocksBenchResult> run_suites(const std::string& command, const std::vect
     }
   }
   if (chosen.empty())
-    return invalid("only", joined(options.only), "no experiment's name contains this");
+    return invalid("only", joined(options.only, ","), "no experiment's name contains this");
   std::vector<Plan> plans;
   for (auto& [suite, experiment] : chosen) {
     plans.push_back(std::move(experiment.plan));

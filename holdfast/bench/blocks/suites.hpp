@@ -7,10 +7,12 @@
 // <name>_suite.cpp; adding one means its line in suites.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -37,6 +39,8 @@ struct BlocksBenchOptions {
   bool latency = false;       // Percentiles, from a pass of their own.
   bool progress = false;
   std::uint64_t seed = 1;
+
+  unsigned threads_most() const { return *std::max_element(threads.begin(), threads.end()); }
 };
 
 // What a suite builds its experiments from. Outlives them.
@@ -60,8 +64,9 @@ struct Experiment {
   // What tells its rows from those of the other experiments: record_bytes, dirty_lines, … Set on
   // every row, over what Subject::facts() says of the same name.
   Fields parameters;
-  Plan plan;  // threads, repetitions, seconds, latency and progress are filled in by the run,
-              // threads only where the plan leaves them at {}.
+  // threads, repetitions, seconds, latency and progress are filled in by the run, threads only
+  // where the plan has none.
+  Plan plan{.threads = {}};
   std::vector<std::string> warnings;  // Of every row.
   std::uint64_t footprint_bytes = 0;  // For check_against_limits().
 };
@@ -75,20 +80,14 @@ struct Suite {
 // In the order in which they run and are listed.
 const std::vector<Suite>& suites();
 
-struct BlocksBenchResult {
-  Document document;
-  bool trustworthy = true;  // All rows valid.
-  bool interrupted = false;
-};
-
 // Runs those of `all` that the options name; `command` is what the document says of its origin.
 // Everything it writes lies below the region's path and the peer directory, and is gone when it
 // returns, also after SIGINT. Errors: kInvalidOption (names the option, the value seen and what is
 // allowed), kAlreadyExists (the path holds something), kNoSpace, kUnsupported (a region of page
 // granularity), what opening the region says.
-Result<BlocksBenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
-                                     const BlocksBenchOptions& options);
-inline Result<BlocksBenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
+Result<BenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
+                               const BlocksBenchOptions& options);
+inline Result<BenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
   return run_suites("blocks bench", suites(), options);
 }
 
@@ -101,14 +100,23 @@ std::vector<T> points(const BlocksBenchOptions& options, std::initializer_list<T
 
 // ---- For subjects ----
 
-// A Subject with the parts filled in that most here leave empty.
+// A subject of type S, made anew for each repetition from the context and what follows it.
+template <class S, class... Arguments>
+SubjectEntry subject_entry(std::string name, const Context& context, Arguments... arguments) {
+  const auto make = [&context, arguments...](unsigned) -> std::unique_ptr<Subject> {
+    return std::make_unique<S>(context, arguments...);
+  };
+  return {std::move(name), make, ""};
+}
+
+// Memory of this process, present.
+Result<Region> open_dram(std::uint64_t bytes);
+
+// A Subject on the region.
 class BlockSubject : public Subject {
  public:
   explicit BlockSubject(const Context& context) : context_(context) {}
-  Status prefill() override { return {}; }
-  bool supports(const std::string&) const override { return true; }
   bool counts_persists() const override { return true; }
-  void destroy() override {}
 
  protected:
   std::byte* memory() const { return context_.region.data(); }

@@ -63,7 +63,7 @@ void set_interval(Row& row, const std::string& name, const std::vector<double>& 
 
 void set_estimate(Row& row, const std::string& name, const std::vector<double>& values) {
   set_interval(row, name, values);
-  row.set(name + "_samples", Value(values));
+  row.set(name + "_samples", values);
 }
 
 void compare(Row& row, const Samples& samples, const Samples& baseline, const std::string& name) {

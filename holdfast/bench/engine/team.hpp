@@ -9,12 +9,14 @@
 // Threads  A Seat belongs to its thread while the team runs, to the team's owner before and after.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include <holdfast/bench/engine/interruption.hpp>
@@ -26,6 +28,22 @@ using Clock = std::chrono::steady_clock;
 double seconds_between(Clock::time_point begin, Clock::time_point end);
 inline double seconds_since(Clock::time_point begin) {
   return seconds_between(begin, Clock::now());
+}
+
+// Runs piece(index) for all pieces on `threads` threads, this one among them. Not measured.
+template <class Piece>
+void in_parallel(std::uint64_t pieces, unsigned threads, const Piece& piece) {
+  std::atomic<std::uint64_t> next{0};
+  const auto work = [&] {
+    for (auto i = next.fetch_add(1); i < pieces; i = next.fetch_add(1))
+      piece(i);
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < std::min<std::uint64_t>(threads, pieces); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (auto& helper : helpers)
+    helper.join();
 }
 
 class Team;

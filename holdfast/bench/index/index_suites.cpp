@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <holdfast/bench/index/index_subject.hpp>
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -17,11 +17,7 @@ template <class Adapter, bool kInterleaved = false>
 void add(Experiment& experiment, const Context& context, const char* name,
          Distribution distribution) {
   experiment.plan.subjects.push_back(
-      {name,
-       [&context, distribution](unsigned) {
-         return std::make_unique<IndexSubject<Adapter, kInterleaved>>(context, distribution);
-       },
-       ""});
+      blocks::subject_entry<IndexSubject<Adapter, kInterleaved>>(name, context, distribution));
 }
 
 // Its module makes it. Where there is no module, a row says so.
@@ -63,7 +59,6 @@ std::vector<Experiment> point_experiments(const Context& context) {
     // New keys are what they are, however old ones are drawn.
     if (distribution == Distribution::kUniform)
       experiment.plan.operations.push_back({"insert", {}});
-    experiment.plan.threads = {};
     experiment.plan.baseline = "dash";
     experiments.push_back(std::move(experiment));
   }
@@ -79,7 +74,6 @@ std::vector<Experiment> scan_experiments(const Context& context) {
   add<OrderedAdapter>(experiment, context, "ordered-dram", Distribution::kUniform);
   experiment.plan.subjects.push_back(absl_entry(context, Distribution::kUniform));
   experiment.plan.operations = {{"scan_100", {}}};
-  experiment.plan.threads = {};
   experiment.plan.baseline = "fptree";
   return {std::move(experiment)};
 }
@@ -98,14 +92,9 @@ void add_bytes(std::vector<Experiment>& experiments, const Context& context) {
   const auto records = context.options.region_bytes / (context.options.quick ? 64 : 1) /
                        (4 * (kKeyBytes + kValueBytes + 64));
   experiment.plan.subjects.push_back(
-      {"byte-dash",
-       [&context, records](unsigned) {
-         return std::make_unique<IndexSubject<ByteDashAdapter<kKeyBytes, kValueBytes>>>(
-             context, Distribution::kUniform, records);
-       },
-       ""});
+      blocks::subject_entry<IndexSubject<ByteDashAdapter<kKeyBytes, kValueBytes>>>(
+          "byte-dash", context, Distribution::kUniform, records));
   experiment.plan.operations = {{"find", {}}, {"update", {}}, {"insert", {}}};
-  experiment.plan.threads = {};
   experiment.plan.baseline = "byte-dash";
   experiments.push_back(std::move(experiment));
 }
@@ -150,7 +139,6 @@ void add_limit(std::vector<Experiment>& experiments, const Context& context, con
                                         ""});
   }
   experiment.plan.operations = {{operation, {}}};
-  experiment.plan.threads = {};
   experiment.plan.baseline = "model";
   experiments.push_back(std::move(experiment));
 }

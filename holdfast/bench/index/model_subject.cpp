@@ -34,18 +34,14 @@ class ModelSubject final : public blocks::BlockSubject {
               persist().fences() ? memory::PersistKind::kFence : memory::PersistKind::kNone;
       }
     }
-    RegionOptions dram;
-    dram.size_bytes = dram.unit_bytes = kDramBytes;
-    dram.prefault = true;
-    HF_ASSIGN_OR_RETURN(auto region, Region::open("dram", dram));
-    dram_.emplace(std::move(region));
+    HF_ASSIGN_OR_RETURN(dram_, blocks::open_dram(kDramBytes));
     return {};
   }
   bool supports(const std::string& operation) const override { return operation == operation_; }
   bool counts_persists() const override { return false; }
   Fields facts() const override {
     Fields facts;
-    facts.set("chain", Value(memory::to_string(chain_)));
+    facts.set("chain", memory::to_string(chain_));
     facts.set("range_bytes", range_bytes());
     return facts;
   }

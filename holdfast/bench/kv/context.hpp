@@ -19,34 +19,39 @@ enum class Promise : std::uint8_t {
 
 enum class Distribution : std::uint8_t { kUniform, kZipfian };
 
-struct Context {
+// What a comparison is given, and its stores are.
+struct Common {
   Shape shape;
-  std::uint64_t records =
-      0;  // Filled in before the phases; reads and overwrites choose among these.
-  unsigned batch = 16;
+  // Filled in before the phases; reads and overwrites choose among these. 1,000 to 2^31.
+  std::uint64_t records = 10'000'000;
+  unsigned batch = 16;  // 1 to 4,096.
   Promise promise = Promise::kDefault;
-  Distribution distribution = Distribution::kUniform;
+  Distribution distribution = Distribution::kUniform;  // Of reads, overwrites and YCSB A, B, C, F.
   std::uint64_t seed = 1;
+  double space_goal = 1.25;  // ReclaimOptions.space_amplification of our own store; 1.05 to 10.
+  // Limit that the caller has put this process under (memory_limit.hpp): at least 128 MiB, and the
+  // region lies on a disk. 0: none. Rows then tell what they asked of the device.
+  std::uint64_t memory_limit_bytes = 0;
+  // A path that does not exist or is empty, dram, node:N, /dev/daxX.Y; options as in region.hpp.
+  std::string region;
+};
+
+struct Context : Common {
   unsigned threads = 1;  // The most that a phase has; also used to fill.
-  std::uint64_t write_bound =
-      0;  // Operations that a phase may do at most: those that write records,
-  std::uint64_t read_bound = 0;    // and those that leave the medium's size alone.
+  // Operations that a phase may do at most: those that write records, and those that leave the
+  // medium's size alone.
+  std::uint64_t write_bound = 0, read_bound = 0;
   bool background_reclaim = true;  // Of our own store.
   unsigned recovery_threads = 0;   // 0: one per CPU.
-  double space_goal = 1.25;        // Medium in use over live data, of our own store.
-  // Under which this process runs; then rows tell what they asked of the device. 0: none.
-  std::uint64_t memory_limit_bytes = 0;
-  std::uint64_t planned_new_records =
-      0;                        // At most, over all phases of a life: what a store may reserve.
+  // At most, over all phases of a life: what a store may reserve.
+  std::uint64_t planned_new_records = 0;
   bool measure_startup = true;  // Rows open_clean, open_killed.
-  bool measure_growth =
-      true;  // Row put_longest, bytes per record: in a process of its own, in the first repetition.
-  double growth_seconds =
-      30;  // Bound on putting one by one there; the rest is then filled in batches.
+  // Row put_longest, bytes per record: in a process of its own, in the first repetition.
+  bool measure_growth = true;
+  // Bound on putting one by one there; the rest is then filled in batches.
+  double growth_seconds = 30;
 
-  std::string
-      region;        // Spec for stores on a region, without the subject's own name: see place_of().
-  std::string base;  // Its path; empty where it has none (dram, node:N).
+  std::string base;            // The region's path; empty where it has none (dram, node:N).
   std::string options;         // "?granularity=line", or empty.
   std::string request_prefix;  // Before a subject's name in requests to the helper process.
   std::string peer_directory;  // Where stores that need a directory put theirs.

@@ -51,7 +51,6 @@ class FloorIndex {
   std::uint64_t* entry(std::uint64_t number) const {
     return entries_ + slot(number, slots_, reciprocal_);
   }
-  std::uint64_t numbers() const { return numbers_; }
 
  private:
   static constexpr std::uint64_t kOdd =

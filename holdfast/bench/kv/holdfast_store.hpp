@@ -1,4 +1,5 @@
-// holdfast_store.hpp: how both subjects of our own, bytes and typed, open, close and weigh a store.
+// holdfast_store.hpp: how the subjects of our own, bytes and typed, open, close and weigh a store,
+// and what they do with it.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,77 @@
 #include <holdfast/kv/store.hpp>
 
 namespace holdfast::bench::kv {
+
+// The verbs of a store of ours. `Form` says how it takes keys and values:
+//   Form::Key, Form::Value                      as put_many() takes them, each made by
+//   Form::of(const Key&), Form::of(ValueView)   as put() takes one
+//   Form::Found                                 what get_many() gives
+//   std::uint32_t Form::get(StoreType&, const Key&, std::span<std::byte> out)   as Session::get()
+template <class StoreType, class Form>
+class OwnSession {
+ public:
+  OwnSession(StoreType& store, const Records& records) : store_(store), records_(records) {}
+
+  bool put(const Key& key, ValueView value) {
+    return note(store_.put(Form::of(key), Form::of(value)));
+  }
+  bool overwrite(const Key& key, ValueView value) { return put(key, value); }
+  bool put_many(const Key* keys, const ValueView* values, unsigned count) {
+    take_keys(keys, count);
+    values_.resize(count);
+    for (unsigned i = 0; i < count; ++i)
+      values_[i] = Form::of(values[i]);
+    return note(store_.put_many(keys_, values_));
+  }
+  std::uint32_t get(const Key& key, std::byte* out) {
+    return Form::get(store_, key, std::span(out, records_.value_stride()));
+  }
+  bool get_many(const Key* keys, unsigned count, std::byte*, std::size_t, ValueView* values) {
+    take_keys(keys, count);
+    found_.resize(count);
+    outcomes_.resize(count);
+    if (!note(store_.get_many(keys_, found_, outcomes_))) return false;
+    for (unsigned i = 0; i < count; ++i) {
+      const auto& value = found_[i];
+      values[i] = {reinterpret_cast<const std::byte*>(value.data()),
+                   outcomes_[i] == Errc::kOk ? static_cast<std::uint32_t>(value.size()) : kAbsent};
+    }
+    return true;
+  }
+  bool update8(const Key& key, std::uint64_t stamp) {
+    return note(store_.update_word(Form::of(key), 0,
+                                   [stamp](std::uint64_t word) { return stamped(word, stamp); }));
+  }
+  bool erase(const Key& key) {
+    const auto erased = store_.erase(Form::of(key));
+    return note(erased) && *erased;
+  }
+  std::string error() const { return error_.empty() ? "the key is not there" : error_; }
+
+ protected:
+  template <class T>
+  bool note(const Result<T>& result) {
+    if (result) [[likely]]
+      return true;
+    error_ = result.error().message();
+    return false;
+  }
+
+ private:
+  void take_keys(const Key* keys, unsigned count) {
+    keys_.resize(count);
+    for (unsigned i = 0; i < count; ++i)
+      keys_[i] = Form::of(keys[i]);
+  }
+
+  StoreType& store_;
+  const Records& records_;
+  std::vector<typename Form::Key> keys_;
+  std::vector<typename Form::Value> values_;
+  std::vector<typename Form::Found> found_;
+  std::vector<Errc> outcomes_;
+  std::string error_;
+};
 
 // StoreType: Store<> or Store<K, V>; Session: made from it and the Records.
 template <class StoreType, class Session>

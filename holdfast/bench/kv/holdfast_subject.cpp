@@ -1,7 +1,5 @@
 // Our own store, as anybody would use it: the public interface of kv/store.hpp and nothing else.
 // Twice: as it comes, and with its keys in order (kv/cursor.hpp).
-#include <cstring>
-
 #include <holdfast/bench/kv/holdfast_store.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
@@ -13,69 +11,18 @@ namespace {
 
 namespace store = holdfast::kv;
 
-class HoldfastSession {
- public:
-  HoldfastSession(store::Store<>& store, const Records& records)
-      : store_(store), records_(records) {}
-
-  bool put(const Key& key, ValueView value) { return note(store_.put(key.view(), value.view())); }
-  bool overwrite(const Key& key, ValueView value) { return put(key, value); }
-  bool put_many(const Key* keys, const ValueView* values, unsigned count) {
-    views(keys, count);
-    value_views_.resize(count);
-    for (unsigned i = 0; i < count; ++i)
-      value_views_[i] = values[i].view();
-    return note(store_.put_many(keys_, value_views_));
-  }
-  std::uint32_t get(const Key& key, std::byte* out) {
-    const auto size = store_.get(key.view(), std::span(out, records_.value_stride()));
+struct Bytes {
+  using Key = std::string_view;
+  using Value = std::string_view;
+  using Found = std::string;
+  static std::string_view of(const kv::Key& key) { return key.view(); }
+  static std::string_view of(ValueView value) { return value.view(); }
+  static std::uint32_t get(store::Store<>& store, const kv::Key& key, std::span<std::byte> out) {
+    const auto size = store.get(key.view(), out);
     return size ? static_cast<std::uint32_t>(*size) : kAbsent;
   }
-  bool get_many(const Key* keys, unsigned count, std::byte*, std::size_t, ValueView* values) {
-    views(keys, count);
-    values_.resize(count);
-    outcomes_.resize(count);
-    if (!note(store_.get_many(keys_, values_, outcomes_))) return false;
-    for (unsigned i = 0; i < count; ++i) {
-      const auto& value = values_[i];
-      values[i] = {reinterpret_cast<const std::byte*>(value.data()),
-                   outcomes_[i] == Errc::kOk ? static_cast<std::uint32_t>(value.size()) : kAbsent};
-    }
-    return true;
-  }
-  bool update8(const Key& key, std::uint64_t stamp) {
-    return note(store_.update_word(key.view(), 0,
-                                   [stamp](std::uint64_t word) { return stamped(word, stamp); }));
-  }
-  bool erase(const Key& key) {
-    const auto erased = store_.erase(key.view());
-    return note(erased) && *erased;
-  }
-  std::string error() const { return error_.empty() ? "the key is not there" : error_; }
-
- protected:
-  template <class T>
-  bool note(const Result<T>& result) {
-    if (result) [[likely]]
-      return true;
-    error_ = result.error().message();
-    return false;
-  }
-
- private:
-  void views(const Key* keys, unsigned count) {
-    keys_.resize(count);
-    for (unsigned i = 0; i < count; ++i)
-      keys_[i] = keys[i].view();
-  }
-
-  store::Store<>& store_;
-  const Records& records_;
-  std::vector<std::string_view> keys_, value_views_;
-  std::vector<std::string> values_;
-  std::vector<Errc> outcomes_;
-  std::string error_;
 };
+using HoldfastSession = OwnSession<store::Store<>, Bytes>;
 
 // Its cursor is kept from scan to scan. Records come packed, many per call.
 class OrderedSession : public HoldfastSession {

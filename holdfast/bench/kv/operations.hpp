@@ -37,9 +37,24 @@ enum class Verb : std::uint8_t {
   kScan,
 };
 
+// Which operations of a mix write: those whose place in a pattern of 20 is set. A pattern instead
+// of a random draw, so that no store is charged for a branch that only the benchmark makes
+// unpredictable.
+enum class Writes : std::uint32_t {
+  kNone = 0,
+  kOneOf20 = 0x80000,
+  kEveryOther = 0xaaaaa,
+  kNineOf10 = 0xffbfe,
+  kAll = 0xfffff,
+};
+inline bool is_write(Writes pattern, std::uint64_t i) {
+  return (static_cast<std::uint32_t>(pattern) >> (i % 20) & 1) != 0;
+}
+
 struct Operation {
   const char* name;
   Verb verb;
+  Writes writes;
   bool inserts;     // Takes record numbers that were not there.
   double appended;  // Records written per operation, for the room they need.
   const char* what;
@@ -142,29 +157,6 @@ std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
   thread.end();
   thread.operations = done;
   return done;
-}
-
-// Which operations of a mix write: those whose place in a pattern of 20 is set. A pattern instead
-// of a random draw, so that no store is charged for a branch that only the benchmark makes
-// unpredictable.
-inline constexpr std::uint32_t kEveryOther = 0xaaaaa, kOneOf20 = 0x80000, kNineOf10 = 0xffbfe,
-                               kAllOf20 = 0xfffff;
-inline bool in_pattern(std::uint32_t pattern, std::uint64_t i) {
-  return (pattern >> (i % 20) & 1) != 0;
-}
-inline std::uint32_t pattern_of(Verb verb) {
-  switch (verb) {
-    case Verb::kGet:
-    case Verb::kGetMany:
-    case Verb::kScan:
-    case Verb::kGetReclaiming:
-    case Verb::kYcsbC: return 0;
-    case Verb::kYcsbA:
-    case Verb::kYcsbF: return kEveryOther;
-    case Verb::kYcsbB: return kOneOf20;
-    case Verb::kYcsbW90: return kNineOf10;
-    default: return kAllOf20;
-  }
 }
 
 }  // namespace holdfast::bench::kv

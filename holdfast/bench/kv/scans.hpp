@@ -149,7 +149,7 @@ Status scan_and_insert_phase(PhaseThread& thread, Session& session, const ScanPh
   return loop(
       buffers, 1u,
       [&](std::uint64_t i, unsigned) {
-        asked = in_pattern(kOneOf20, i) ? 0 : static_cast<unsigned>(mixed.length(i)) + 1;
+        asked = is_write(Writes::kOneOf20, i) ? 0 : static_cast<unsigned>(mixed.length(i)) + 1;
         if (asked == 0)
           buffers.make_record(0, phase.choice(inserted++), thread.phase().number);
         else

@@ -112,8 +112,8 @@ class StoreSubject final : public Subject {
     const auto& phase = thread.phase();
     switch (find_operation(phase.operation)->verb) {
       case Verb::kPut:
-      case Verb::kPutReclaiming: return writes(thread, session, false);
-      case Verb::kOverwrite: return writes(thread, session, true);
+      case Verb::kPutReclaiming: return puts(thread, session);
+      case Verb::kOverwrite: return overwrites(thread, session);
       case Verb::kSteadyOverwrite: return steady_writes(thread, session);
       case Verb::kPutMany: return put_many(thread, session);
       case Verb::kErase: return erases(thread, session);
@@ -323,28 +323,44 @@ class StoreSubject final : public Subject {
         });
   }
 
-  Status writes(PhaseThread& thread, Session& session, bool overwrite,
-                StallWatch* stalls = nullptr) {
+  // Records of the phase's choice, `step` at a time: write(buffers, place).
+  template <class Write>
+  Status writes(PhaseThread& thread, Session& session, const char* verb, unsigned step,
+                Write&& write, StallWatch* stalls = nullptr) {
     const auto choice = choice_of(thread);
     const auto number = thread.phase().number;
-    Buffers buffers(records_, places(1, false));
+    Buffers buffers(records_, places(step, false));
     return loop(
-        thread, session, buffers, 1,
+        thread, session, buffers, step,
         [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
         [&](unsigned j) {
-          const auto& key = buffers.keys[j];
-          const bool ok = overwrite ? session.overwrite(key, buffers.values[j])
-                                    : session.put(key, buffers.values[j]);
-          if (!ok) [[unlikely]]
-            failed(thread, "put", key, session);
+          if (!write(buffers, j)) [[unlikely]]
+            failed(thread, verb, buffers.keys[j], session);
         },
         [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; },
         stalls);
   }
+  Status puts(PhaseThread& thread, Session& session) {
+    return writes(thread, session, "put", 1, [&](const Buffers& records, unsigned at) {
+      return session.put(records.keys[at], records.values[at]);
+    });
+  }
+  Status put_many(PhaseThread& thread, Session& session) {
+    const auto batch = batch_of(thread.phase());
+    return writes(thread, session, "put_many", batch, [&](const Buffers& records, unsigned at) {
+      return session.put_many(&records.keys[at], &records.values[at], batch);
+    });
+  }
+  Status overwrites(PhaseThread& thread, Session& session, StallWatch* stalls = nullptr) {
+    const auto overwrite = [&](const Buffers& records, unsigned at) {
+      return session.overwrite(records.keys[at], records.values[at]);
+    };
+    return writes(thread, session, "put", 1, overwrite, stalls);
+  }
 
   Status steady_writes(PhaseThread& thread, Session& session) {
     StallWatch stalls;
-    auto status = writes(thread, session, true, &stalls);
+    auto status = overwrites(thread, session, &stalls);
     watch_->thread_ends(stalls);
     return status;
   }
@@ -369,78 +385,61 @@ class StoreSubject final : public Subject {
     phase_facts_.merge(per_operation(device_before_, device_counts(context_.base), operations));
   }
 
-  Status put_many(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    const auto number = thread.phase().number;
-    const auto batch = batch_of(thread.phase());
-    Buffers buffers(records_, places(batch, false));
-    return loop(
-        thread, session, buffers, batch,
-        [&](std::uint64_t i, unsigned j) { buffers.make_record(j, choice(i), number); },
-        [&](unsigned j) {
-          if (!session.put_many(&buffers.keys[j], &buffers.values[j], batch)) [[unlikely]] {
-            failed(thread, "put_many", buffers.keys[j], session);
-          }
-        },
-        [&](unsigned j) { return buffers.keys[j].size + std::uint64_t{buffers.values[j].size}; });
-  }
-
-  Status updates(PhaseThread& thread, Session& session) {
-    const auto choice = choice_of(thread);
-    const auto number = thread.phase().number;
+  // Keys numbered by of(operation), whose records change in place, by `bytes` each: change(key).
+  template <class Of, class Change>
+  Status changes(PhaseThread& thread, Session& session, const char* verb, std::uint64_t bytes,
+                 Of&& of, Change&& change) {
     Buffers buffers(records_, places(1, false));
     return loop(
         thread, session, buffers, 1,
-        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, choice(i)); },
+        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, of(i)); },
         [&](unsigned j) {
-          if (!session.update8(buffers.keys[j], number)) [[unlikely]]
-            failed(thread, "update8", buffers.keys[j], session);
+          if (!change(buffers.keys[j])) [[unlikely]]
+            failed(thread, verb, buffers.keys[j], session);
         },
-        [](unsigned) { return std::uint64_t{8}; });
+        [&](unsigned) { return bytes; });
   }
-
+  Status updates(PhaseThread& thread, Session& session) {
+    const auto number = thread.phase().number;
+    return changes(thread, session, "update8", 8, choice_of(thread),
+                   [&](const Key& key) { return session.update8(key, number); });
+  }
   Status erases(PhaseThread& thread, Session& session) {
     const auto count = erased_.size() / thread.phase().threads;
     const auto* list = erased_.data() + thread.index() * count;
     HF_CHECK(thread.quota() <= count);
-    Buffers buffers(records_, places(1, false));
-    return loop(
-        thread, session, buffers, 1,
-        [&](std::uint64_t i, unsigned j) { buffers.make_key(j, list[i]); },
-        [&](unsigned j) {
-          if (!session.erase(buffers.keys[j])) [[unlikely]]
-            failed(thread, "erase", buffers.keys[j], session);
-        },
-        [](unsigned) { return std::uint64_t{0}; });
+    return changes(
+        thread, session, "erase", 0, [&](std::uint64_t i) { return list[i]; },
+        [&](const Key& key) { return session.erase(key); });
   }
 
   // Reads, and where the pattern says so overwrites, after reading the old value if `read_first`.
   Status mixed(PhaseThread& thread, Session& session, bool read_first) {
-    const auto pattern = pattern_of(find_operation(thread.phase().operation)->verb);
+    const auto pattern = find_operation(thread.phase().operation)->writes;
     const auto choice = choice_of(thread);
     const auto number = thread.phase().number;
     Buffers buffers(records_, places(1, false)), written(records_, places(1, false));
-    std::vector<std::uint8_t> is_write(buffers.places());
+    std::vector<std::uint8_t> does_write(buffers.places());
     return loop(
         thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) {
-          is_write[j] = in_pattern(pattern, i);
-          if (is_write[j]) written.make_record(j, choice(i), number);
+          does_write[j] = is_write(pattern, i);
+          if (does_write[j]) written.make_record(j, choice(i), number);
           buffers.make_key(j, choice(i));
         },
         [&](unsigned j) {
           const auto& key = buffers.keys[j];
-          if (!is_write[j] || read_first)
+          if (!does_write[j] || read_first)
             buffers.values[j].size = session.get(key, buffers.value(j));
-          if (is_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
+          if (does_write[j] && !session.overwrite(key, written.values[j])) [[unlikely]]
             failed(thread, "put", key, session);
         },
         [&](unsigned j) {
           std::uint64_t bytes = 0;
-          if (!is_write[j] || read_first)
+          if (!does_write[j] || read_first)
             bytes +=
                 right(thread, buffers.keys[j], buffers.value(j), buffers.values[j].size, number);
-          if (is_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
+          if (does_write[j]) bytes += buffers.keys[j].size + written.values[j].size;
           return bytes;
         });
   }
@@ -456,7 +455,7 @@ class StoreSubject final : public Subject {
     auto status = loop(
         thread, session, buffers, 1,
         [&](std::uint64_t i, unsigned j) {
-          is_insert[j] = in_pattern(kOneOf20, i);
+          is_insert[j] = is_write(Writes::kOneOf20, i);
           if (is_insert[j]) return buffers.make_record(j, first + inserted++, number);
           const auto rank = ranks(i);
           const auto own = first + inserted - 1 - rank;
@@ -490,7 +489,7 @@ class StoreSubject final : public Subject {
   // The record that operation i of a thread wrote must now be as this phase left it.
   Status check_written(Session& session, const Phase& phase, Verb verb, unsigned thread,
                        std::uint64_t i) {
-    if (!in_pattern(pattern_of(verb), i)) return {};
+    if (!is_write(find_operation(phase.operation)->writes, i)) return {};
     const auto index = verb == Verb::kErase ? erased_[thread * (erased_.size() / phase.threads) + i]
                                             : choice_of(phase, thread)(i);
     Buffers buffers(records_, 1);

@@ -1,6 +1,6 @@
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/bench/peers.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -45,16 +45,16 @@ SubjectKind missing_kind(const std::string& name, const std::string& why) {
 Fields region_facts(const RegionReport& report, Promise promise) {
   Fields facts;
   facts.set("durability", durability_on(report, promise));
-  facts.set("region", Value(report.spec));
-  facts.set("region_kind", Value(report.kind));
-  facts.set("region_file_system", Value(report.file_system));
-  facts.set("region_granularity", Value(std::string(name(report.granularity))));
-  facts.set("region_granularity_source", Value(report.granularity_source));
-  facts.set("region_mapping", Value(report.mapping));
-  facts.set("region_page_bytes", Value(report.page_bytes));
-  facts.set("region_page_reason", Value(report.page_reason));
-  facts.set("region_write_back", Value(std::string(name(report.write_back))));
-  facts.set("region_nt_evicts", Value(report.nt_evicts));
+  facts.set("region", report.spec);
+  facts.set("region_kind", report.kind);
+  facts.set("region_file_system", report.file_system);
+  facts.set("region_granularity", name(report.granularity));
+  facts.set("region_granularity_source", report.granularity_source);
+  facts.set("region_mapping", report.mapping);
+  facts.set("region_page_bytes", report.page_bytes);
+  facts.set("region_page_reason", report.page_reason);
+  facts.set("region_write_back", name(report.write_back));
+  facts.set("region_nt_evicts", report.nt_evicts);
   return facts;
 }
 

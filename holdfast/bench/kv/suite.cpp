@@ -16,6 +16,7 @@
 #include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
@@ -25,13 +26,6 @@ namespace fs = std::filesystem;
 
 Error invalid(const std::string& option, const std::string& seen, const std::string& allowed) {
   return Error{Errc::kInvalidOption, "--" + option + ": '" + seen + "'; " + allowed};
-}
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names)
-    text += (text.empty() ? "" : ",") + name;
-  return text;
 }
 
 const std::vector<std::string> kStoreNames = {"holdfast",
@@ -77,6 +71,11 @@ Status on_a_disk(const std::string& region) {
   return {};
 }
 
+// "?granularity=line" of "/path?granularity=line".
+std::string options_of(const std::string& region) {
+  return region.substr(std::min(region.find('?'), region.size()));
+}
+
 // The directory below which everything is written: made if need be, removed at the end.
 class WorkPlace {
  public:
@@ -90,8 +89,6 @@ class WorkPlace {
     HF_ASSIGN_OR_RETURN(const auto spec, RegionSpec::parse(region));
     if (spec.kind == RegionSpec::Kind::kPath && !spec.path.starts_with("/dev/dax")) {
       HF_RETURN_IF_ERROR(prepare_base(spec.path));
-      options_ =
-          region.find('?') == std::string::npos ? std::string() : region.substr(region.find('?'));
       peer_directory_ = base_ + "/peers";
     } else {
       std::string pattern = (peer_directory.empty() ? std::string("/dev/shm") : peer_directory) +
@@ -109,7 +106,6 @@ class WorkPlace {
   }
 
   const std::string& base() const { return base_; }
-  const std::string& options() const { return options_; }
   const std::string& peer_directory() const { return peer_directory_; }
 
  private:
@@ -127,7 +123,7 @@ class WorkPlace {
     return {};
   }
 
-  std::string base_, options_, peer_directory_;
+  std::string base_, peer_directory_;
   bool made_base_ = false;
 };
 
@@ -194,12 +190,7 @@ std::vector<OperationEntry> ordered_operations(const std::vector<std::string>& a
 
 void fill_context(Context& context, const Experiment& experiment, const WorkPlace& place) {
   const auto& options = experiment.options;
-  context.shape = options.shape;
-  context.records = options.records;
-  context.batch = options.batch;
-  context.promise = options.promise;
-  context.distribution = options.distribution;
-  context.seed = options.seed;
+  static_cast<Common&>(context) = options;
   context.write_bound = options.phase_operations != 0
                             ? options.phase_operations
                             : std::max<std::uint64_t>(options.records / 4, 1000);
@@ -208,16 +199,11 @@ void fill_context(Context& context, const Experiment& experiment, const WorkPlac
   context.write_bound = std::min(context.write_bound, options.records);
   context.measure_startup = options.startup;
   context.measure_growth = options.longest;
-  context.space_goal = options.space_goal;
-  context.memory_limit_bytes = options.memory_limit_bytes;
   context.background_reclaim = experiment.background_reclaim;
   context.recovery_threads = experiment.recovery_threads;
-  context.region = options.region;
   context.base = options.region.starts_with("/") ? place.base() : std::string();
   if (options.region.starts_with("/dev/dax")) context.base = options.region;
-  context.options = options.region.find('?') == std::string::npos
-                        ? std::string()
-                        : options.region.substr(options.region.find('?'));
+  context.options = options_of(options.region);
   context.peer_directory = place.peer_directory();
   context.threads = *std::max_element(options.threads.begin(), options.threads.end());
   for (const auto& entry : ordered_operations(ops_of(options))) {
@@ -267,12 +253,11 @@ Plan plan_of(const Comparison& comparison) {
   return plan;
 }
 
-Outcome compare(const Comparison& comparison, const Plan& plan) {
+void compare(const Comparison& comparison, const Plan& plan, BenchResult& result) {
   const auto& options = comparison.experiment.options;
   auto outcome = run(plan);
   for (auto& row : outcome.rows) {
-    if (!comparison.experiment.name.empty())
-      row.set("experiment", Value(comparison.experiment.name));
+    if (!comparison.experiment.name.empty()) row.set("experiment", comparison.experiment.name);
     const bool batched = row.operation() == "put_many" || row.operation() == "get_many";
     if (batched) row.set("batch", options.batch);
     if (row.operation() == "group64") row.set("batch", 64);
@@ -280,9 +265,8 @@ Outcome compare(const Comparison& comparison, const Plan& plan) {
     check_against_limits(
         row, comparison.limits,
         comparison.context.records * (options.shape.key_bytes + options.shape.value_bytes));
-    outcome.trustworthy = outcome.trustworthy && row.valid();
   }
-  return outcome;
+  result.take(std::move(outcome));
 }
 
 // The fields of rows that tell measurements apart (docs/results.md).
@@ -295,7 +279,7 @@ Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
   constexpr std::string_view kPrefix = "region_";
   Fields entry;
   entry.set("name", "store");
-  entry.set("spec", Value(options.region));
+  entry.set("spec", options.region);
   const auto facts = region_facts(report, options.promise);
   for (const auto& field : facts.all()) {
     if (field.name.starts_with(kPrefix)) entry.set(field.name.substr(kPrefix.size()), field.value);
@@ -307,15 +291,15 @@ Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
 Fields command_of(const KvBenchOptions& options) {
   Fields command;
   command.set("name", "kv bench");
-  command.set("stores", Value(joined(options.stores)));
+  command.set("stores", joined(options.stores, ","));
   command.set("records", options.records);
   command.set("key_bytes", options.shape.key_bytes);
   command.set("value_bytes", options.shape.value_bytes);
-  std::vector<double> threads(options.threads.begin(), options.threads.end());
-  command.set("threads", Value(threads));
-  command.set("ops",
-              Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{})));
-  command.set("region", Value(options.region));
+  command.set("threads", std::vector<double>(options.threads.begin(), options.threads.end()));
+  command.set(
+      "ops",
+      Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{}, ",")));
+  command.set("region", options.region);
   command.set("repeat", options.repeat);
   command.set("batch", options.batch);
   command.set("phase_seconds_max", options.seconds);
@@ -327,7 +311,7 @@ Fields command_of(const KvBenchOptions& options) {
               options.distribution == Distribution::kUniform ? "uniform" : "zipfian");
   command.set("space_goal", options.space_goal);
   command.set("memory_limit_bytes", options.memory_limit_bytes);
-  command.set("suite", Value(options.suite));
+  command.set("suite", options.suite);
   command.set("seed", options.seed);
   return command;
 }
@@ -335,10 +319,11 @@ Fields command_of(const KvBenchOptions& options) {
 }  // namespace
 
 Status KvBenchOptions::validate() const {
-  if (stores.empty()) return invalid("stores", "", "give at least one of " + joined(kStoreNames));
+  if (stores.empty())
+    return invalid("stores", "", "give at least one of " + joined(kStoreNames, ","));
   for (const auto& store : stores) {
     if (std::find(kStoreNames.begin(), kStoreNames.end(), store) == kStoreNames.end()) {
-      return invalid("stores", store, "allowed are " + joined(kStoreNames));
+      return invalid("stores", store, "allowed are " + joined(kStoreNames, ","));
     }
   }
   if (const auto twice = first_duplicate(stores); !twice.empty())
@@ -359,14 +344,14 @@ Status KvBenchOptions::validate() const {
     if (operation != nullptr && is_scan(operation->verb) &&
         std::find_first_of(stores.begin(), stores.end(), kOrderedStores.begin(),
                            kOrderedStores.end()) == stores.end())
-      return invalid(
-          "ops", op,
-          "needs a store with an order of keys: give --stores one of " + joined(kOrderedStores));
+      return invalid("ops", op,
+                     "needs a store with an order of keys: give --stores one of " +
+                         joined(kOrderedStores, ","));
     if (operation != nullptr) continue;
     std::vector<std::string> names;
     for (const auto& known : operations())
       names.emplace_back(known.name);
-    return invalid("ops", op, "allowed are " + joined(names));
+    return invalid("ops", op, "allowed are " + joined(names, ","));
   }
   if (const auto twice = first_duplicate(ops); !twice.empty())
     return invalid("ops", twice, "is given twice");
@@ -396,7 +381,7 @@ Status KvBenchOptions::validate() const {
   return on_a_disk(region);
 }
 
-Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
+Result<BenchResult> run_kv_bench(const KvBenchOptions& options) {
   HF_RETURN_IF_ERROR(options.validate());
   WorkPlace place;
   HF_RETURN_IF_ERROR(place.prepare(options.region, options.peer_directory));
@@ -432,12 +417,12 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
                                                       with(&SubjectKind::grow)}));
   }
 
-  KvBenchResult result;
+  BenchResult result;
   result.document.command = command_of(options);
   result.document.environment = environment();
   HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
   result.document.environment.merge(region_facts(probe.report, options.promise));
-  result.document.environment.set("region", Value(options.region));  // Not the probe's.
+  result.document.environment.set("region", options.region);  // Not the probe's.
   result.document.regions = {region_entry(probe.report, options)};
   result.document.parameters = kParameters;
   const auto limits = calibrate(probe.persist);
@@ -449,13 +434,8 @@ Result<KvBenchResult> run_kv_bench(const KvBenchOptions& options) {
   for (const auto& comparison : comparisons)
     plans.push_back(plan_of(comparison));
   if (options.progress) announce(plans);
-  for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i) {
-    auto outcome = compare(comparisons[i], plans[i]);
-    result.trustworthy = result.trustworthy && outcome.trustworthy;
-    result.interrupted = outcome.interrupted;
-    for (auto& row : outcome.rows)
-      result.document.rows.push_back(std::move(row));
-  }
+  for (std::size_t i = 0; i < experiments.size() && !result.interrupted; ++i)
+    compare(comparisons[i], plans[i], result);
   return result;
 }
 

@@ -101,7 +101,7 @@ Result<ExtraSample> killed(Store& store, const Context& context, const Records& 
         !status)
       sample.invalid = status.error().message();
   }
-  sample.facts.set("acknowledged_before_kill", Value(acknowledged));
+  sample.facts.set("acknowledged_before_kill", acknowledged);
   return sample;
 }
 

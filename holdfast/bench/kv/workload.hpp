@@ -99,7 +99,6 @@ class Records {
  public:
   explicit Records(const Shape& shape);
 
-  const Shape& shape() const { return shape_; }
   std::uint32_t key_bytes(std::uint64_t word) const {
     return shape_.variable ? key_sizes_[word & 255] : shape_.key_bytes;
   }

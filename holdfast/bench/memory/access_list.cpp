@@ -3,10 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <thread>
-#include <vector>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/bench/engine/team.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -40,21 +39,11 @@ AccessList::AccessList(std::uint64_t length, SlotRange slots, Distribution distr
     ::madvise(reinterpret_cast<void*>(page), bytes, MADV_HUGEPAGE);
   std::unique_ptr<Zipf> zipf;
   if (distribution == Distribution::kZipf) zipf = std::make_unique<Zipf>(slots.count, alpha);
-  const auto pieces = (size_ + kPiece - 1) / kPiece;
-  const auto fill = [&](unsigned thread, unsigned step) {
-    for (std::uint64_t piece = thread; piece < pieces; piece += step) {
-      const auto first = piece * kPiece;
-      fill_piece({slots_.get() + first, std::min(kPiece, size_ - first)}, slots, distribution,
-                 zipf.get(), mix64(seed ^ mix64(piece + 1)));
-    }
-  };
-  threads = static_cast<unsigned>(std::min<std::uint64_t>(std::max(1u, threads), pieces));
-  std::vector<std::thread> helpers;
-  for (unsigned thread = 1; thread < threads; ++thread)
-    helpers.emplace_back(fill, thread, threads);
-  fill(0, threads);
-  for (auto& helper : helpers)
-    helper.join();
+  in_parallel((size_ + kPiece - 1) / kPiece, threads, [&](std::uint64_t piece) {
+    const auto first = piece * kPiece;
+    fill_piece({slots_.get() + first, std::min(kPiece, size_ - first)}, slots, distribution,
+               zipf.get(), mix64(seed ^ mix64(piece + 1)));
+  });
 }
 
 std::uint64_t AccessList::sum(std::uint64_t first, std::uint64_t count) const {

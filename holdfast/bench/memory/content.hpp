@@ -23,40 +23,42 @@ constexpr std::uint64_t content_of_word(std::uint64_t word) {
   return kContentSeed + (word + 1) * kContentStep;
 }
 
-// Sum of lane `lane` over `count` lines from line `first` on.
-constexpr std::uint64_t content_of_lane(std::uint64_t first, std::uint64_t count, unsigned lane) {
-  // count * (count - 1) / 2 is exact: one of the two is even.
-  const auto pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
-  return count * content_of_word(first * kLanes + lane) + pairs * kLanes * kContentStep;
+// 0 + 1 + … + count - 1.
+constexpr std::uint64_t sum_below(std::uint64_t count) {
+  // Exact: one of the two is even.
+  return count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
 }
 
-// Lines that were read: enough to know every lane's sum.
-struct LinesRead {
-  std::uint64_t lines = 0;
-  std::uint64_t sum_of_numbers = 0;
+// Sum of lane `lane` over `count` lines from line `first` on.
+constexpr std::uint64_t content_of_lane(std::uint64_t first, std::uint64_t count, unsigned lane) {
+  return count * content_of_word(first * kLanes + lane) + sum_below(count) * kLanes * kContentStep;
+}
 
-  constexpr void add(std::uint64_t first, std::uint64_t count) {
-    lines += count;
-    const auto pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
-    sum_of_numbers += count * first + pairs;
+// The numbers of what was read: enough to know what it adds up to.
+struct NumbersRead {
+  std::uint64_t count = 0;
+  std::uint64_t sum = 0;
+
+  constexpr void add(std::uint64_t first, std::uint64_t several) {
+    add_accesses(1, several, first);
   }
-  constexpr std::uint64_t lane(unsigned lane) const {
-    return lines * content_of_word(lane) + sum_of_numbers * kLanes * kContentStep;
+  // `accesses` of `each` numbers one after another; their first numbers add up to `sum_of_firsts`.
+  constexpr void add_accesses(std::uint64_t accesses, std::uint64_t each,
+                              std::uint64_t sum_of_firsts) {
+    count += accesses * each;
+    sum += each * sum_of_firsts + accesses * sum_below(each);
   }
 };
 
-// The same for 8-byte words.
-struct WordsRead {
-  std::uint64_t words = 0;
-  std::uint64_t sum_of_numbers = 0;
-
-  constexpr void add(std::uint64_t first, std::uint64_t count) {
-    words += count;
-    const auto pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
-    sum_of_numbers += count * first + pairs;
+struct LinesRead : NumbersRead {
+  constexpr std::uint64_t lane(unsigned lane) const {
+    return count * content_of_word(lane) + sum * kLanes * kContentStep;
   }
-  constexpr std::uint64_t sum() const {
-    return words * content_of_word(0) + sum_of_numbers * kContentStep;
+};
+
+struct WordsRead : NumbersRead {
+  constexpr std::uint64_t content() const {
+    return count * content_of_word(0) + sum * kContentStep;
   }
 };
 

@@ -5,22 +5,17 @@
 
 namespace holdfast::bench::memory {
 
-const KernelSet& best_kernels() {
-  switch (cpu().vectors) {
-    case VectorWidth::kAvx512: return kAvx512Kernels;
-    case VectorWidth::kAvx2: return kAvx2Kernels;
-    case VectorWidth::kPortable: break;
-  }
-  return kPortableKernels;
+namespace {
+
+template <class Set>
+const Set& widest(const Set& avx512, const Set& avx2, const Set& portable) {
+  if (cpu().vectors == VectorWidth::kAvx512) return avx512;
+  return cpu().vectors == VectorWidth::kAvx2 ? avx2 : portable;
 }
 
-const FloorSet& best_floor() {
-  switch (cpu().vectors) {
-    case VectorWidth::kAvx512: return kAvx512Floor;
-    case VectorWidth::kAvx2: return kAvx2Floor;
-    case VectorWidth::kPortable: break;
-  }
-  return kPortableFloor;
-}
+}  // namespace
+
+const KernelSet& best_kernels() { return widest(kAvx512Kernels, kAvx2Kernels, kPortableKernels); }
+const FloorSet& best_floor() { return widest(kAvx512Floor, kAvx2Floor, kPortableFloor); }
 
 }  // namespace holdfast::bench::memory

@@ -6,15 +6,6 @@
 namespace holdfast::bench::memory {
 namespace {
 
-template <bool kSlots>
-std::uint64_t byte_of(const Accesses& accesses, std::uint64_t i) {
-  if constexpr (kSlots) {
-    return accesses.slots[i] * static_cast<std::uint64_t>(accesses.step_bytes);
-  } else {
-    return accesses.first_byte + i * static_cast<std::uint64_t>(accesses.step_bytes);
-  }
-}
-
 // Volatile: each word is loaded by an instruction of its own, as the benchmark says.
 template <bool kSlots>
 void read_words(const Accesses& accesses) {

@@ -24,15 +24,6 @@ constexpr std::uint64_t lines_of(std::uint64_t lines) {
   return kKnown[kClass] != 0 ? kKnown[kClass] : lines;
 }
 
-template <bool kSlots>
-std::uint64_t byte_of(const Accesses& accesses, std::uint64_t i) {
-  if constexpr (kSlots) {
-    return accesses.slots[i] * static_cast<std::uint64_t>(accesses.step_bytes);
-  } else {
-    return accesses.first_byte + i * static_cast<std::uint64_t>(accesses.step_bytes);
-  }
-}
-
 void add_to(Lanes& lanes, const LineVector& sum) {
   auto total = LineVector::load(lanes.sum);
   total.add(sum);

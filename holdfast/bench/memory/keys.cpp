@@ -1,10 +1,10 @@
 // The keys of a workload file: one table for reading, for showing and for messages.
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/config.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -35,11 +35,8 @@ Result<double> parse_real(std::string_view text) {
 
 Status set_real(double& to, std::string_view text, double low, double high) {
   HF_ASSIGN_OR_RETURN(const auto value, parse_real(text));
-  if (!(value >= low && value <= high)) {
-    char bounds[64];
-    std::snprintf(bounds, sizeof bounds, " must be from %g to %g", low, high);
-    return invalid(std::string(text) + bounds);
-  }
+  if (!(value >= low && value <= high))
+    return invalid(std::string(text) + printed(" must be from %g to %g", low, high));
   to = value;
   return {};
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include <holdfast/base/format.hpp>
@@ -12,6 +11,7 @@
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/tick_clock.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/cpu.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/memory/topology.hpp>
@@ -82,8 +82,7 @@ Machine Machine::read() {
   machine.last_level_cache_bytes = bench::last_level_cache_bytes();
   machine.available_bytes = available_memory_bytes();
   for (const auto& node : read_topology().nodes) {
-    machine.nodes.push_back(
-        {node.id, cpus_in(node.cpus, machine.cpus), node.distances, node.free_bytes});
+    machine.nodes.push_back({node.id, cpus_in(node.cpus, machine.cpus), node.distances});
   }
   return machine;
 }
@@ -204,11 +203,9 @@ void judge(Row& row, const MachineLimits& limits, const Machine& machine, double
   const auto threads = static_cast<double>(row.threads());
   const auto claim = [&](double rate, double limit, const char* what) {
     if (!(rate > limit * kSlack) || limit <= 0) return;
-    char text[200];
-    std::snprintf(text, sizeof text, "beyond this machine: %s/s, and %s gives %s/s",
-                  format_bytes(static_cast<std::uint64_t>(rate)).c_str(), what,
-                  format_bytes(static_cast<std::uint64_t>(limit)).c_str());
-    row.invalidate(text);
+    row.invalidate("beyond this machine: " + format_bytes(static_cast<std::uint64_t>(rate)) +
+                   "/s, and " + what + " gives " + format_bytes(static_cast<std::uint64_t>(limit)) +
+                   "/s");
   };
   const auto& one = limits.one_thread;
   claim(reads + writes, threads * one.cache_read_bytes_per_s, "the first-level cache");
@@ -223,23 +220,10 @@ void judge(Row& row, const MachineLimits& limits, const Machine& machine, double
   }
   const auto ns = row.number("ns_per_op_median");
   if (row.text("exec_mode") == "chase" && !(row.number("chase_window_bytes") > 0) &&
-      ns * kSlack * 2 < one.dependent_read_ns) {
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "beyond this machine: %.3g ns, and a dependent read takes %.3g ns", ns,
-                  one.dependent_read_ns);
-    row.invalidate(text);
-  }
-  // A fence overlaps with what is around it, but not to a third of its time.
-  constexpr double kFenceSlack = 3;
-  const auto fences = row.number("fences_per_op");
-  if (fences > 0 && one.persist_line_ns > 0 && fences * one.persist_line_ns > ns * kFenceSlack) {
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "beyond this machine: %.3g fences of at least %.3g ns each in %.3g ns", fences,
-                  one.persist_line_ns, ns);
-    row.invalidate(text);
-  }
+      ns * kSlack * 2 < one.dependent_read_ns)
+    row.invalidate(printed("beyond this machine: %.3g ns, and a dependent read takes %.3g ns", ns,
+                           one.dependent_read_ns));
+  check_fences(row, one);
 }
 
 }  // namespace holdfast::bench::memory

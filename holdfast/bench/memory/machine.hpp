@@ -19,7 +19,6 @@ struct MachineNode {
   int id = 0;
   std::vector<int> cpus;       // That this process may use; none: memory only.
   std::vector<int> distances;  // To each node of Machine::nodes; 10 is local.
-  std::uint64_t free_bytes = 0;
 };
 
 struct Machine {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <vector>
@@ -10,16 +9,15 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/bench/memory/config.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
 
 // Three digits that count.
 std::string three_digits(double number) {
-  char text[32];
   const int decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : number >= 0.995 ? 2 : 3;
-  std::snprintf(text, sizeof text, "%.*f", decimals, number);
-  return text;
+  return printed("%.*f", decimals, number);
 }
 
 std::string gibibytes(double bytes_per_s) {
@@ -82,40 +80,37 @@ std::string block(const Document& document, const std::vector<const Row*>& rows)
   const bool subjects = std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
     return row->subject() != rows.front()->subject();
   });
-  const auto measured = [](const Row& row) { return !std::isnan(row.number("ops_per_s_median")); };
+  const auto bandwidth = [](const char* field) {
+    return [field](const Row& row) {
+      const auto rate = row.number(field);
+      return std::isnan(rate) || row.text("exec_mode") == "chase" ? std::string() : gibibytes(rate);
+    };
+  };
   add("", true, [](const Row&) { return std::string("   "); });
   if (subjects) add("subject", true, [](const Row& row) { return row.subject(); });
   add("threads", false, [](const Row& row) { return std::to_string(row.threads()); });
   for (const auto& name : varying(document, rows))
     add(header_of(name), true, [&](const Row& row) { return cell(row, name); });
-  add("GiB/s", false, [&](const Row& row) {
-    return measured(row) && row.text("exec_mode") != "chase"
-               ? gibibytes(row.number("bytes_per_s_median"))
-               : std::string();
+  add("GiB/s", false, bandwidth("bytes_per_s_median"));
+  add("[low,", false, bandwidth("bytes_per_s_low"));
+  add("high]", false, bandwidth("bytes_per_s_high"));
+  add("ops/s", false, [](const Row& row) {
+    const auto rate = row.number("ops_per_s_median");
+    return std::isnan(rate) ? std::string("-") : format_count(rate);
   });
-  add("[low,", false, [&](const Row& row) {
-    return measured(row) && row.text("exec_mode") != "chase"
-               ? gibibytes(row.number("bytes_per_s_low"))
-               : std::string();
-  });
-  add("high]", false, [&](const Row& row) {
-    return measured(row) && row.text("exec_mode") != "chase"
-               ? gibibytes(row.number("bytes_per_s_high"))
-               : std::string();
-  });
-  add("ops/s", false, [&](const Row& row) {
-    return measured(row) ? format_count(row.number("ops_per_s_median")) : std::string("-");
-  });
-  add("per op", false, [&](const Row& row) { return nanoseconds(row.number("ns_per_op_median")); });
+  const auto time = [](const char* field) {
+    return [field](const Row& row) { return nanoseconds(row.number(field)); };
+  };
+  add("per op", false, time("ns_per_op_median"));
   add("time / floor", false, [](const Row& row) { return ratio(row, "floor"); });
   add("time / first", false, [](const Row& row) { return ratio(row, "holdfast"); });
   add("samples", false, [](const Row& row) {
     const auto samples = row.number("latency_samples");
     return std::isnan(samples) ? std::string() : format_count(samples);
   });
-  add("p50", false, [](const Row& row) { return nanoseconds(row.number("p50_ns")); });
-  add("p99", false, [](const Row& row) { return nanoseconds(row.number("p99_ns")); });
-  add("p99.9", false, [](const Row& row) { return nanoseconds(row.number("p999_ns")); });
+  add("p50", false, time("p50_ns"));
+  add("p99", false, time("p99_ns"));
+  add("p99.9", false, time("p999_ns"));
   add("", true, [](const Row& row) {
     return std::string(!row.valid() ? "INVALID" : !row.texts("warnings").empty() ? "(!)" : "");
   });

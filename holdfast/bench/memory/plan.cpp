@@ -11,6 +11,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/worker.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::memory {
@@ -222,10 +223,7 @@ class Planner {
 
   static std::string left_out_text(const std::string& reason,
                                    const std::set<std::string>& benchmarks) {
-    std::string list;
-    for (const auto& benchmark : benchmarks)
-      list += (list.empty() ? "" : ", ") + benchmark;
-    return reason + ": left out of " + list;
+    return reason + ": left out of " + joined(benchmarks, ", ");
   }
 
   void note_once(const std::string& note) {

@@ -6,18 +6,9 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/plan.hpp>
 #include <holdfast/bench/memory/worker.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
-namespace {
-
-std::string join(const std::vector<std::string>& texts, const char* separator) {
-  std::string text;
-  for (const auto& item : texts)
-    text += (text.empty() ? "" : separator) + item;
-  return text;
-}
-
-}  // namespace
 
 std::string list_text(const Plan& plan) {
   std::string text;
@@ -33,7 +24,8 @@ std::string list_text(const Plan& plan) {
     std::vector<std::string> keys;
     for (const auto& part : benchmark.parts)
       keys.insert(keys.end(), part.matrix_keys.begin(), part.matrix_keys.end());
-    text += benchmark.description.empty() ? join(keys, " x ") : escape(benchmark.description, 200);
+    text +=
+        benchmark.description.empty() ? joined(keys, " x ") : escape(benchmark.description, 200);
     text += "\n";
   }
   return text;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/engine/samples.hpp>
 #include <holdfast/bench/memory/worker.hpp>
+#include <holdfast/bench/printed.hpp>
 #include <holdfast/bench/statistics.hpp>
 
 namespace holdfast::bench::memory {
@@ -138,40 +138,23 @@ void add_warnings(Row& row, const Series& series, const Config& config, const Ma
   row.set("involuntary_switches", switches);
   row.set("cpu_share", cpu / wall);
   row.set("stolen_ratio", stolen);
-  char text[160];
-  if (faults > 0 && config.prefault) {
-    std::snprintf(text, sizeof text, "%llu page fault%s in the timed part",
-                  static_cast<unsigned long long>(faults), faults == 1 ? "" : "s");
-    row.warn(text);
-  }
-  if (elsewhere > 0) {
-    std::snprintf(text, sizeof text, "%u of %u threads were not where thread_pinning: %s puts them",
-                  elsewhere, config.number_threads, std::string(name(config.pinning)).c_str());
-    row.warn(text);
-  }
-  if (stolen > kStolenWarning) {
-    std::snprintf(text, sizeof text,
-                  "the host of this virtual machine took %.0f %% of a repetition's CPU time",
-                  100 * stolen);
-    row.warn(text);
-  }
-  if (shortest < kSecondsShort) {
-    std::snprintf(text, sizeof text, "the shortest repetition took %.3g ms only", 1e3 * shortest);
-    row.warn(text);
-  }
-  if (config.number_threads > machine.cpus.size()) {
-    std::snprintf(text, sizeof text, "more threads than the %zu CPUs", machine.cpus.size());
-    row.warn(text);
-  } else if (cpu / wall < kCpuShareWarning) {
-    std::snprintf(text, sizeof text,
-                  "its threads had their CPUs for %.0f %% of the time only: others ran there",
-                  100 * cpu / wall);
-    row.warn(text);
-  }
-  if (spread > kSpreadWarning) {
-    std::snprintf(text, sizeof text, "repetitions differ by %.0f %%", 100 * spread);
-    row.warn(text);
-  }
+  if (faults > 0 && config.prefault)
+    row.warn(printed("%llu page fault%s in the timed part", static_cast<unsigned long long>(faults),
+                     faults == 1 ? "" : "s"));
+  if (elsewhere > 0)
+    row.warn(printed("%u of %u threads were not where thread_pinning: %s puts them", elsewhere,
+                     config.number_threads, std::string(name(config.pinning)).c_str()));
+  if (stolen > kStolenWarning)
+    row.warn(printed("the host of this virtual machine took %.0f %% of a repetition's CPU time",
+                     100 * stolen));
+  if (shortest < kSecondsShort)
+    row.warn(printed("the shortest repetition took %.3g ms only", 1e3 * shortest));
+  if (config.number_threads > machine.cpus.size())
+    row.warn(printed("more threads than the %zu CPUs", machine.cpus.size()));
+  else if (cpu / wall < kCpuShareWarning)
+    row.warn(printed("its threads had their CPUs for %.0f %% of the time only: others ran there",
+                     100 * cpu / wall));
+  if (spread > kSpreadWarning) row.warn(printed("repetitions differ by %.0f %%", 100 * spread));
 }
 
 }  // namespace
@@ -190,7 +173,7 @@ std::vector<std::string> parameter_names() {
 Fields parameters_of(const PlannedRun& run, std::size_t index) {
   const auto& part = run.parts[index];
   Fields fields;
-  if (run.parts.size() > 1) fields.set("part", Value(part.part->name));
+  if (run.parts.size() > 1) fields.set("part", part.part->name);
   for (const auto& key : keys()) {
     if (key.parameter.empty() || never_said(key.id, part)) continue;
     if (part.config.is_set(key.id) || always_said(key.id, part))
@@ -204,14 +187,14 @@ Fields parameters_of(const PlannedRun& run, std::size_t index) {
     for (const auto& [key, text] : other.variant->matrix) {
       if (key != "number_threads") beside += " " + key + "=" + text;
     }
-    fields.set("beside", Value(beside));
+    fields.set("beside", beside);
   }
   std::vector<std::string> matrix;
   for (const auto& key : part.part->matrix_keys) {
     const auto& known = *find_key(key);
     matrix.emplace_back(known.parameter.empty() ? "threads" : known.parameter);
   }
-  if (!matrix.empty()) fields.set("matrix", Value(matrix));
+  if (!matrix.empty()) fields.set("matrix", matrix);
   return fields;
 }
 
@@ -229,9 +212,8 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
 
   const auto all = samples_of(series);
   all.describe(row);
-  row.set("seconds_samples", Value(of_each(series, [](const LoadResult& r) { return r.seconds; })));
-  row.set("core_ghz_samples",
-          Value(of_each(series, [](const LoadResult& r) { return r.core_ghz; })));
+  row.set("seconds_samples", of_each(series, [](const LoadResult& r) { return r.seconds; }));
+  row.set("core_ghz_samples", of_each(series, [](const LoadResult& r) { return r.core_ghz; }));
   double operations = 0, fences = 0;
   Histogram latency;
   const LoadResult* last = nullptr;
@@ -243,12 +225,12 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
     last = &*result;
   }
   row.set("operations_total", operations);
-  row.set("thread_ops_per_s", Value(last->thread_ops_per_s));
-  row.set("thread_cpus", Value(last->thread_cpus));
+  row.set("thread_ops_per_s", last->thread_ops_per_s);
+  row.set("thread_cpus", last->thread_cpus);
   if (config.has_writes() && !is_atomic(config) && subject != "floor")
     row.set("fences_per_op", fences / operations);
   if (config.has_writes() && !config.custom() && !is_atomic(config))
-    row.set("write_back", Value(std::string(name(flush_of(config.persist)))));
+    row.set("write_back", name(flush_of(config.persist)));
   row.set_latency(latency);
   if (latency.count() > 0 && config.sample_sooner > 0)
     row.set("latency_sample_every_operations", config.sample_sooner);

@@ -215,9 +215,9 @@ class Runner {
     for (const auto& run : plan_.runs) {
       if (run.benchmark == std::exchange(last, run.benchmark)) continue;
       auto& fields = list.emplace_back();
-      fields.set("name", Value(run.benchmark->name));
-      fields.set("description", Value(run.benchmark->description));
-      fields.set("file", Value(run.benchmark->file));
+      fields.set("name", run.benchmark->name);
+      fields.set("description", run.benchmark->description);
+      fields.set("file", run.benchmark->file);
     }
     return list;
   }
@@ -225,8 +225,8 @@ class Runner {
   Fields command() const {
     Fields fields;
     fields.set("name", "bench run");
-    fields.set("path", Value(options_.path));
-    fields.set("target", Value(options_.target));
+    fields.set("path", options_.path);
+    fields.set("target", options_.target);
     fields.set("seed", options_.seed);
     fields.set("repetitions", options_.repetitions);
     fields.set("scale_auto", options_.scale_auto);
@@ -238,7 +238,7 @@ class Runner {
       fields.set("again_rows", outcome_.again_rows);
       fields.set("again_within_3_percent", outcome_.again_within_3_percent);
     }
-    fields.set("filters", Value(options_.filters));
+    fields.set("filters", options_.filters);
     fields.set("interrupted", outcome_.interrupted);
     fields.set("seconds", seconds_since(started_));
     return fields;
@@ -452,8 +452,7 @@ class Runner {
     auto& calibration = outcome_.document.calibration;
     calibration = limits_.fields();
     calibration.set("searches", searches_);
-    if (!options_.limits_path.empty())
-      calibration.set("stricter_limits_of", Value(options_.limits_path));
+    if (!options_.limits_path.empty()) calibration.set("stricter_limits_of", options_.limits_path);
   }
 
   // Others may have been at work when the limits were found: before a row is refused for them they

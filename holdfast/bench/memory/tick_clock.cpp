@@ -43,7 +43,7 @@ bool counter_is_steady() {
 }  // namespace
 
 // The fences let everything before them finish, and nothing after them begin.
-std::uint64_t TickClock::begin() const {
+std::uint64_t TickClock::now() const {
 #if defined(__x86_64__)
   if (counter_) {
     _mm_lfence();
@@ -59,18 +59,6 @@ std::uint64_t TickClock::begin_after_stores() const {
   fence();                                              // For non-temporal stores and flushes,
   std::atomic_thread_fence(std::memory_order_seq_cst);  // and so that what follows waits for it.
   return begin();
-}
-
-std::uint64_t TickClock::end() const {
-#if defined(__x86_64__)
-  if (counter_) {
-    _mm_lfence();
-    const auto ticks = __rdtsc();
-    _mm_lfence();
-    return ticks;
-  }
-#endif
-  return system_ns();
 }
 
 double TickClock::elapsed_ns(std::uint64_t begin, std::uint64_t end) const {

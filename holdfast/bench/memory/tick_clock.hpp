@@ -15,15 +15,14 @@ class TickClock {
   // Measured at the first call, in some 20 ms.
   static const TickClock& get();
 
-  std::uint64_t begin() const;
+  std::uint64_t begin() const { return now(); }
   // The same after all stores before it have reached memory. For what ends in a fence, which would
   // otherwise wait for the stores of earlier operations, too: some 50 of them fit a store buffer.
   std::uint64_t begin_after_stores() const;
-  std::uint64_t end() const;
+  std::uint64_t end() const { return now(); }
   // From begin() to end(), without the clock; never below 0.
   double elapsed_ns(std::uint64_t begin, std::uint64_t end) const;
   double overhead_ns() const { return overhead_ticks_ * ns_per_tick_; }
-  bool uses_counter() const { return counter_; }
 
   // How fast the calling thread's core runs now, in some 50 us: the best of several chains of
   // multiplications, each of which takes three cycles on the x86 CPUs of the last ten years. Where
@@ -35,6 +34,7 @@ class TickClock {
 
  private:
   TickClock();
+  std::uint64_t now() const;
   bool counter_ = false;
   double ns_per_tick_ = 1;
   double overhead_ticks_ = 0;

@@ -8,17 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <numeric>
-#include <thread>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/random.hpp>
-#include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/memory/pages.hpp>
@@ -38,22 +36,6 @@ bool among_devices(const fs::path& directory) {
   struct stat devices = {}, there = {};
   return ::stat("/dev", &devices) == 0 && ::stat(directory.c_str(), &there) == 0 &&
          devices.st_dev == there.st_dev;
-}
-
-// Runs piece(index) for all pieces on `threads` threads.
-template <class Piece>
-void in_parallel(std::uint64_t pieces, unsigned threads, const Piece& piece) {
-  std::atomic<std::uint64_t> next{0};
-  const auto work = [&] {
-    for (auto i = next.fetch_add(1); i < pieces; i = next.fetch_add(1))
-      piece(i);
-  };
-  std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < std::min<std::uint64_t>(threads, pieces); ++i)
-    helpers.emplace_back(work);
-  work();
-  for (auto& helper : helpers)
-    helper.join();
 }
 
 // Turns to `node` for every page that this thread touches first, and back.
@@ -276,26 +258,25 @@ void Tier::examine() {
 
 Fields Tier::fields() const {
   Fields fields;
-  fields.set("name", Value(need_.name));
-  fields.set("spec", Value(need_.spec));
-  fields.set("kind", Value(report_.kind));
-  if (!report_.file_system.empty()) fields.set("file_system", Value(report_.file_system));
+  fields.set("name", need_.name);
+  fields.set("spec", need_.spec);
+  fields.set("kind", report_.kind);
+  if (!report_.file_system.empty()) fields.set("file_system", report_.file_system);
   fields.set("bytes", bytes());
   fields.set("resident_bytes", resident_bytes_);
   fields.set("huge_bytes", huge_bytes_);
   fields.set("page_bytes", report_.page_bytes);
-  fields.set("page_reason", Value(report_.page_reason));
-  fields.set("mapping", Value(report_.mapping));
-  fields.set("granularity", Value(std::string(holdfast::name(report_.granularity))));
-  fields.set("granularity_source", Value(report_.granularity_source));
+  fields.set("page_reason", report_.page_reason);
+  fields.set("mapping", report_.mapping);
+  fields.set("granularity", holdfast::name(report_.granularity));
+  fields.set("granularity_source", report_.granularity_source);
   fields.set("nt_evicts", report_.nt_evicts);
-  std::vector<double> nodes(report_.nodes.begin(), report_.nodes.end());
-  fields.set("numa_nodes", Value(nodes));
-  if (!node_shares_.empty()) fields.set("numa_node_shares", Value(node_shares_));
+  fields.set("numa_nodes", std::vector<double>(report_.nodes.begin(), report_.nodes.end()));
+  if (!node_shares_.empty()) fields.set("numa_node_shares", node_shares_);
   const bool durable =
       report_.granularity == Granularity::kLine || report_.granularity == Granularity::kByte;
   fields.set("durability", durable ? "power" : "none");
-  if (!warnings_.empty()) fields.set("warnings", Value(warnings_));
+  if (!warnings_.empty()) fields.set("warnings", warnings_);
   return fields;
 }
 

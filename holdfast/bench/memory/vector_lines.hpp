@@ -121,6 +121,16 @@ struct LineVector {
 
 #endif
 
+// Where access `i` begins.
+template <bool kSlots>
+std::uint64_t byte_of(const Accesses& accesses, std::uint64_t i) {
+  if constexpr (kSlots) {
+    return accesses.slots[i] * static_cast<std::uint64_t>(accesses.step_bytes);
+  } else {
+    return accesses.first_byte + i * static_cast<std::uint64_t>(accesses.step_bytes);
+  }
+}
+
 // What writers store into line 0; line n has n * kLanes * kContentStep more in each lane.
 [[maybe_unused]] LineVector pattern(std::uint64_t tag) {
   alignas(64) std::uint64_t words[kLanes];

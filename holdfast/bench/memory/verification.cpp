@@ -1,9 +1,9 @@
 #include <holdfast/bench/memory/verification.hpp>
 
-#include <cstdio>
 #include <cstring>
 
 #include <holdfast/bench/memory/content.hpp>
+#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -17,9 +17,7 @@ std::uint64_t word_at(const RangeView& range, std::uint64_t byte) {
 }
 
 std::string hex(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
+  return printed("%016llx", static_cast<unsigned long long>(value));
 }
 
 // What was read, by range, and the first write that is not there.
@@ -42,9 +40,8 @@ class Expectation {
       // An arithmetic progression: its middle, so to say, times its length.
       const auto unit = words_ ? 8 : kCacheLineBytes;
       const auto step = static_cast<std::uint64_t>(piece.step_bytes / static_cast<int>(unit));
-      const auto pairs = piece.count % 2 == 0 ? piece.count / 2 * (piece.count - 1)
-                                              : (piece.count - 1) / 2 * piece.count;
-      add_units(piece.dram, piece.count, piece.count * (piece.first_byte / unit) + pairs * step);
+      add_units(piece.dram, piece.count,
+                piece.count * (piece.first_byte / unit) + sum_below(piece.count) * step);
     } else {
       std::uint64_t sum = 0;
       for (std::uint64_t i = 0; i < piece.count; ++i)
@@ -78,7 +75,7 @@ class Expectation {
 
   std::string compare(bool dram, const Lanes& lanes) const {
     if (words_) {
-      const auto expected = words_read_[dram].sum();
+      const auto expected = words_read_[dram].content();
       if (lanes.sum[0] == expected) return {};
       return "wrong checksum of what was read: " + hex(lanes.sum[0]) + ", must be " + hex(expected);
     }
@@ -104,10 +101,9 @@ class Expectation {
 
   // `sum_of_firsts`: of the numbers of each access's first line or word.
   void add_units(bool dram, std::uint64_t count, std::uint64_t sum_of_firsts) {
-    const auto pairs = units_ % 2 == 0 ? units_ / 2 * (units_ - 1) : (units_ - 1) / 2 * units_;
-    auto& sum = words_ ? words_read_[dram].sum_of_numbers : lines_[dram].sum_of_numbers;
-    (words_ ? words_read_[dram].words : lines_[dram].lines) += count * units_;
-    sum += units_ * sum_of_firsts + count * pairs;
+    NumbersRead* const read =
+        words_ ? static_cast<NumbersRead*>(&words_read_[dram]) : &lines_[dram];
+    read->add_accesses(count, units_, sum_of_firsts);
   }
 
   void check_write(const RangeView& range, std::uint64_t at_byte, std::uint64_t units) {

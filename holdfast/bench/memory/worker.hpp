@@ -90,7 +90,6 @@ struct SharedWork {
   std::vector<Queue> queues;
 
   void plan_packages();
-  bool writes_only() const { return config->has_writes() && !config->has_reads(); }
 
   // Calls visit(piece) for operations [first, first + count) of partition `lane` (grouped: of
   // thread `lane`).
@@ -131,7 +130,6 @@ class Worker {
   void warm_up();
   void run();
 
-  unsigned index() const { return index_; }
   std::uint64_t operations() const { return operations_; }
   std::uint64_t fences() const { return fences_; }
   const Histogram& latency() const { return latency_; }

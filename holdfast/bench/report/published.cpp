@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include <holdfast/bench/convert.hpp>
+#include <holdfast/bench/csv.hpp>
 #include <holdfast/bench/report/assets.hpp>
 
 namespace holdfast::bench::report {

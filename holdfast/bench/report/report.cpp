@@ -43,7 +43,7 @@ Document for_the_page(const Document& document) {
           field.name != "latency_curve_ns" && !field.name.ends_with("_samples"))
         kept.set(field.name, field.value);
     }
-    if (!curve.empty()) kept.set("latency_curve_ns", Value(std::move(curve)));
+    if (!curve.empty()) kept.set("latency_curve_ns", std::move(curve));
     row = std::move(kept);
   }
   return slim;

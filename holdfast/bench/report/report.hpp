@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <holdfast/bench/compare.hpp>
-#include <holdfast/bench/price.hpp>
 #include <holdfast/bench/result.hpp>
+#include <holdfast/bench/study/price.hpp>
 
 namespace holdfast::bench::report {
 

@@ -46,9 +46,6 @@ class NexmarkRuns : public Subject {
  public:
   explicit NexmarkRuns(const NexmarkQuery& query) : query_(query) {}
 
-  Status create() override { return {}; }
-  Status prefill() override { return {}; }
-  bool supports(const std::string&) const override { return true; }
   Status run(PhaseThread& thread) override {
     thread.begin();
     do {
@@ -67,7 +64,6 @@ class NexmarkRuns : public Subject {
     }
     return {};
   }
-  void destroy() override {}
 
  protected:
   virtual Status run_once(Answer& answer) = 0;

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include <holdfast/bench/peers.hpp>
+#include <holdfast/peers/peers.hpp>
 #include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>

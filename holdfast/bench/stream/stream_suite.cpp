@@ -13,10 +13,10 @@
 #include <variant>
 
 #include <holdfast/bench/environment.hpp>
-#include <holdfast/bench/peers.hpp>
 #include <holdfast/bench/stream/nexmark_subject.hpp>
-#include <holdfast/bench/stream/peer_subject.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
+#include <holdfast/peers/peers.hpp>
+#include <holdfast/peers/stream/peer_subject.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
 
@@ -147,13 +147,13 @@ std::uint64_t events_per_ms(const StreamBenchOptions& options) {
 Fields command_of(const StreamBenchOptions& options) {
   Fields command;
   command.set("name", "stream bench");
-  command.set("queries", Value(options.queries));
-  command.set("states", Value(options.states));
-  command.set("compare", Value(options.compare));
+  command.set("queries", options.queries);
+  command.set("states", options.states);
+  command.set("compare", options.compare);
   command.set("keys", options.keys);
   command.set("events", options.events);
   command.set("windows", options.windows);
-  command.set("region", Value(options.region));
+  command.set("region", options.region);
   command.set("checkpoint_seconds", options.checkpoint_seconds);
   command.set("repeat", options.repeat);
   command.set("phase_seconds", options.seconds);
@@ -226,7 +226,7 @@ class Suite {
     return {};
   }
   bool interrupted() const { return result_.interrupted; }
-  StreamBenchResult take() { return std::move(result_); }
+  BenchResult take() { return std::move(result_); }
 
  private:
   struct Size {
@@ -324,25 +324,23 @@ class Suite {
     plan.progress = options_.progress;
     if (options_.progress) announce({&plan, 1});
     auto outcome = run(plan);
-    result_.trustworthy = result_.trustworthy && outcome.trustworthy;
-    result_.interrupted = outcome.interrupted;
     for (auto& row : outcome.rows) {
       row.set("keys", size.keys);
       row.set("events_per_round", size.events);
-      result_.document.rows.push_back(std::move(row));
     }
+    result_.take(std::move(outcome));
   }
 
   const StreamBenchOptions& options_;
   std::unique_ptr<NexmarkEvents> events_;
   std::unique_ptr<PeerTables> peer_files_, flink_place_;  // Before those who write there.
   std::vector<std::unique_ptr<StreamPeer>> peers_;
-  StreamBenchResult result_;
+  BenchResult result_;
 };
 
 }  // namespace
 
-Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& given) {
+Result<BenchResult> run_stream_bench(const StreamBenchOptions& given) {
   auto options = given;
   if (options.region.empty())
     options.region =

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/bench/runner.hpp>
 
 namespace holdfast::bench::stream {
 
@@ -45,14 +45,9 @@ struct StreamBenchOptions {
   bool progress = false;
 };
 
-struct StreamBenchResult {
-  Document document;
-  bool trustworthy = true, interrupted = false;
-};
-
 // What it writes lies at the region's path, and is gone when it returns. Errors: kInvalidOption
 // (names the option, the value seen and what is allowed), kAlreadyExists (the path is there),
 // kNotFound (an engine to compare with is not installed: says how to), kIo (of such an engine).
-Result<StreamBenchResult> run_stream_bench(const StreamBenchOptions& options);
+Result<BenchResult> run_stream_bench(const StreamBenchOptions& options);
 
 }  // namespace holdfast::bench::stream

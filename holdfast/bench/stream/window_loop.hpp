@@ -39,9 +39,6 @@ class WindowSubject : public Subject {
  public:
   explicit WindowSubject(const WindowSum& query) : query_(query) {}
 
-  Status create() override { return {}; }
-  Status prefill() override { return {}; }
-  bool supports(const std::string&) const override { return true; }
   Status run(PhaseThread& thread) override {
     thread.begin();
     if (thread.index() > 0) return thread.end(), Status();  // A query starts its workers itself.
@@ -57,7 +54,6 @@ class WindowSubject : public Subject {
     const auto answers = std::exchange(answers_, {});
     return query_.check(answers, rounds_);
   }
-  void destroy() override {}
 
  protected:
   virtual Status take_all(EventReader& reader) = 0;

@@ -1,5 +1,5 @@
 // frames.hpp: how one record lies in a segment of a log. Internal to blocks/log, and the interface
-// by which the benchmark adds published formats (bench/blocks/baselines).
+// by which the benchmark adds published formats (holdfast/baselines).
 //
 // A log (log.hpp) is a ring of segments; what differs between its formats is only the frame around
 // a record and the steps that make it durable. All share these rules, each of which closes a hole
@@ -33,7 +33,7 @@ namespace holdfast::blocks {
 // Frozen: stands in the header of a log.
 enum class LogFormat : std::uint8_t {
   kChecksum = 1,  // One fence. A 64-bit checksum, seeded with log and LSN. Every medium.
-  // 2 to 7 are the published formats of bench/blocks/baselines.
+  // 2 to 7 are the published formats of holdfast/baselines.
 };
 
 // "checksum", "line-tags", "poplog", "rawl", "classic", "header", "header-dancing"; "?": no format.

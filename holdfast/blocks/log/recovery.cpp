@@ -69,7 +69,7 @@ Status Space::take_shape(const LogBody& body) {
     return Error{Errc::kUnsupported,
                  "log: its format is " + std::string(name(options_.format)) +
                      ", a published one that this build does not have; it has checksum. The "
-                     "benchmark's module reads it (bench/blocks/baselines/log_formats.hpp)"};
+                     "benchmark's module reads it (baselines/log_formats.hpp)"};
   if (frames_ == nullptr || !options_.validate() || segments_ < 2)
     return Error{Errc::kCorrupt, "log: the header is whole but contradicts itself"};
   const auto room = where_.size_bytes - kPageBytes;

@@ -1,4 +1,4 @@
-// Regular expressions by RE2: the module of libre2 (holdfast/bench/CMakeLists.txt).
+// Regular expressions by RE2: the module of libre2 (holdfast/peers/CMakeLists.txt).
 #include <re2/re2.h>
 
 #include <algorithm>

@@ -39,7 +39,7 @@ final class Events {
     return events;
   }
 
-  /** The files TABLE.COLUMN there; a text has TABLE.COLUMN.ends beside it (holdfast/bench/stream/peer_tables.hpp). */
+  /** The files TABLE.COLUMN there; a text has TABLE.COLUMN.ends beside it (holdfast/peers/stream/peer_tables.hpp). */
   static void load(String table, String directory) throws IOException {
     final Events events = new Events();
     try (DirectoryStream<Path> files = Files.newDirectoryStream(Path.of(directory), table + ".*")) {

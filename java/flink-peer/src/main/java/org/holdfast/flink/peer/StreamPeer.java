@@ -20,7 +20,7 @@ import org.apache.flink.runtime.util.EnvironmentInformation;
  * Flink as an engine that {@code holdfast stream bench} compares with: StreamPeer NAME THREADS DIRECTORY CHECKPOINT-MS, where
  * NAME is flink-sql-rocksdb, flink-sql-heap, flink-ds-rocksdb or flink-ds-heap, and RocksDB and checkpoints are in DIRECTORY.
  *
- * <p>It is asked as holdfast/bench/peer_main.py is: a question per line, and for each a line of JSON. Questions are {@code
+ * <p>It is asked as holdfast/peers/peer_main.py is: a question per line, and for each a line of JSON. Questions are {@code
  * queries}, {@code load TABLE DIRECTORY}, {@code window-sum PATH}, {@code nexmark-qN KINDS}. The whole cluster is in this process. Seconds are from the
  * first source that is ready to read to the last row in the sink: to start a job and to end it costs Flink nothing here. The
  * first time a query is run again for 15 s (HOLDFAST_FLINK_WARM_UP), so that what is measured is compiled.

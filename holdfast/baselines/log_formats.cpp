@@ -1,0 +1,25 @@
+#include <holdfast/baselines/log_formats.hpp>
+
+namespace holdfast::bench::baselines {
+
+const char* segment_preparation(LogFormat format) {
+  switch (format) {
+    case kPopcount: return "zeroes it";
+    case kParity: return "flips the words that a lap left";
+    case kHeader:
+    case kDancing: return "zeroes its sizes";
+    default: return nullptr;
+  }
+}
+
+void register_log_formats() {
+  using holdfast::blocks::log_detail::register_frames;
+  register_frames(kLineTags, line_tag_frames());
+  register_frames(kPopcount, popcount_frames());
+  register_frames(kParity, parity_frames());
+  register_frames(kClassic, classic_frames());
+  register_frames(kHeader, header_frames());
+  register_frames(kDancing, dancing_frames());
+}
+
+}  // namespace holdfast::bench::baselines

@@ -1,0 +1,156 @@
+#include <holdfast/peers/peers.hpp>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "peer_identity.hpp"  // Generated: kPeerIdentity, kPeerList, kPeersFromBin.
+
+namespace holdfast::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::pair<std::string, std::type_index>, AnyFunction>& offers() {
+  static std::map<std::pair<std::string, std::type_index>, AnyFunction> offers;
+  return offers;
+}
+
+std::string module_of(std::string_view name) {
+  return "holdfast-peers-" + std::string(name) + ".so";
+}
+
+std::vector<fs::path> own_places() {
+  std::error_code error;
+  const auto here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) return {};
+  return {here, (here / kPeersFromBin).lexically_normal()};
+}
+
+std::vector<fs::path> places() {
+  if (const char* chosen = std::getenv("HOLDFAST_PEERS"); chosen != nullptr && *chosen != '\0')
+    return {fs::path(chosen)};
+  return own_places();
+}
+
+fs::path find_module(std::string_view name) {
+  std::error_code ignored;
+  for (const auto& place : places()) {
+    if (auto path = place / module_of(name); fs::is_regular_file(path, ignored)) return path;
+  }
+  return {};
+}
+
+// The identity that a module carries, read from its file, so that no code of a foreign module runs.
+// Empty: there is none.
+std::string identity_in(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  // The mark is put together here, so that it stands in no program that only looks for it.
+  const std::string mark = std::string("holdfast-peer") + "-build: ";
+  const auto at = std::search(bytes.begin(), bytes.end(),
+                              std::boyer_moore_horspool_searcher(mark.begin(), mark.end()));
+  if (at == bytes.end()) return {};
+  const auto begin = at + static_cast<std::ptrdiff_t>(mark.size());
+  return {begin, std::find(begin, bytes.end(), '\n')};
+}
+
+Status check_identity(const fs::path& path) {
+  const auto identity = identity_in(path);
+  if (identity == kPeerIdentity) return {};
+  const auto seen = identity.empty() ? std::string("carries no build of Holdfast")
+                                     : "is of another build (" + identity + ")";
+  return Error{Errc::kUnsupported, path.string() + " " + seen + "; this command is of " +
+                                       kPeerIdentity + ": build or install the two together"};
+}
+
+std::string how_to_get(const Peer& peer) {
+  return "install " + std::string(peer.package) + " and build the module (./run bench does both)";
+}
+
+Status load(const Peer& peer) {
+  const auto path = find_module(peer.name);
+  if (path.empty()) {
+    std::string looked;
+    for (const auto& place : places())
+      looked += (looked.empty() ? "" : " and ") + place.string();
+    return Error{Errc::kNotFound,
+                 "no " + module_of(peer.name) + " in " + looked + "; " + how_to_get(peer)};
+  }
+  HF_RETURN_IF_ERROR(check_identity(path));
+  // Lazily: a program that has one benchmark lacks functions that other parts of a module call.
+  if (::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
+    const char* const why = ::dlerror();
+    return Error{Errc::kUnsupported,
+                 path.string() + " does not load: " + (why != nullptr ? why : "unknown error") +
+                     "; install " + std::string(peer.package)};
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<Peer>& all_peers() {
+  static const std::vector<Peer> peers(std::begin(kPeerList), std::end(kPeerList));
+  return peers;
+}
+
+Status load_peer(std::string_view name) {
+  static std::map<std::string, Status, std::less<>> loaded;
+  if (const auto known = loaded.find(name); known != loaded.end()) return known->second;
+  const auto& peers = all_peers();
+  const auto peer =
+      std::find_if(peers.begin(), peers.end(), [&](const Peer& one) { return one.name == name; });
+  if (peer == peers.end()) {
+    std::string allowed;
+    for (const auto& one : peers)
+      allowed += (allowed.empty() ? "" : ", ") + std::string(one.name);
+    return Error{Errc::kInvalidOption, "peer '" + std::string(name) + "': allowed are " + allowed};
+  }
+  return loaded.emplace(name, load(*peer)).first->second;
+}
+
+std::vector<std::string> installed_peers() {
+  std::vector<std::string> names;
+  for (const auto& peer : all_peers()) {
+    const auto path = find_module(peer.name);
+    if (!path.empty() && check_identity(path)) names.emplace_back(peer.name);
+  }
+  return names;
+}
+
+std::vector<std::string> module_places() {
+  std::vector<std::string> all;
+  for (const auto& place : own_places())
+    all.push_back(place.string());
+  return all;
+}
+
+Status check_started_by() {
+  const char* const other = std::getenv(kStartedBy);
+  if (other == nullptr || std::string_view(other) == kPeerIdentity) return {};
+  return Error{Errc::kUnsupported, std::string("this program is of ") + kPeerIdentity +
+                                       ", the command that started it of another build (" + other +
+                                       "): build or install the two together"};
+}
+
+std::string_view peer_identity() { return kPeerIdentity; }
+
+void offer_function(std::string_view peer, std::type_index type, AnyFunction function) {
+  offers().insert_or_assign({std::string(peer), type}, function);
+}
+
+AnyFunction offered_function(std::string_view peer, std::type_index type) {
+  const auto at = offers().find({std::string(peer), type});
+  return at == offers().end() ? nullptr : at->second;
+}
+
+}  // namespace holdfast::bench
