@@ -79,8 +79,16 @@ std::vector<std::string_view> characters(std::string_view text) {
 
 const char* replace(Arguments a, const Type&, Value& out) {
   const std::string_view text = a[0].text, from = a[1].text, to = a[2].text;
-  if (from.empty()) return out = a[0], nullptr;
   std::string result;
+  if (from.empty()) {  // It is found before each character, and at the end.
+    if ((characters_of(text) + 1) * to.size() + text.size() > kMaxMadeText) return kTooLong;
+    for (const char c : text) {
+      if (begins_character(c)) result += to;
+      result += c;
+    }
+    result += to;
+    return out = Value::of_text(std::move(result)), nullptr;
+  }
   std::size_t at = 0;
   for (;;) {
     const auto found = text.find(from, at);

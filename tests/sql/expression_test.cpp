@@ -115,7 +115,9 @@ TEST(Expression, FunctionsOfTexts) {
          {"CONCAT_WS('-', 'a', NULL, 'b')", "STRING a-b"},
          {"CONCAT_WS(NULL, 'a')", "STRING NULL"},
          {"REPLACE('banana', 'an', 'x')", "STRING bxxa"},
-         {"REPLACE('ab', '', 'x')", "STRING ab"},
+         {"REPLACE('ab', '', 'x')", "STRING xaxbx"},
+         {"REPLACE('', '', 'x')", "STRING x"},
+         {"REPLACE(s, '', '-')", "STRING -g-r-ö-ß-e- -%-"},
          {"REVERSE(s)", "STRING % eßörg"},
          {"REPEAT('ab', 2)", "STRING abab"},
          {"LPAD('hi', 5, 'ö?')", "STRING ö?öhi"},
@@ -138,6 +140,30 @@ TEST(Expression, FunctionsOfTexts) {
   EXPECT_NE(answer("REPEAT('abc', 99999999)").find("longer than 16 MiB"), std::string::npos);
   EXPECT_NE(answer("REPLCE(s, 'a', 'b')").find("did you mean REPLACE?"), std::string::npos);
   EXPECT_NE(answer("LEFT(s)").find("LEFT wants 2 arguments"), std::string::npos);
+}
+
+// As Java has them: a letter may become several, and a capital sigma at the end of a word another one.
+TEST(Expression, LettersOfUnicodeInTheOtherCase) {
+  check({{"UPPER('äöüßéñ')", "STRING ÄÖÜSSÉÑ"},
+         {"LOWER('ΑΣ Σ ΣΑΣ. Σ''Α')", "STRING ας σ σας. σ'α"},
+         {"UPPER('İIı')", "STRING İII"},
+         {"LOWER('İIı')", "STRING i̇iı"},
+         {"UPPER('ŉẖ')", "STRING ʼNH\u0331"},
+         {"UPPER('ﬁﬂﬃ')", "STRING FIFLFFI"},
+         {"UPPER('ԱԲև')", "STRING ԱԲԵՒ"},
+         {"LOWER('ႠᲐ')", "STRING ⴀა"},
+         {"UPPER('𐐨𐐀')", "STRING 𐐀𐐀"},
+         {"LOWER('ǅǄ')", "STRING ǆǆ"},
+         {"UPPER('ⓐꭰ')", "STRING ⒶᎠ"},
+         {"UPPER(s)", "STRING GRÖSSE %"}});
+}
+
+// As in Flink.
+TEST(Expression, AnEmptyTextHasNoParts) {
+  check({{"SPLIT_INDEX('', ',', 0)", "STRING NULL"},
+         {"SPLIT_INDEX(',', ',', 0)", "STRING "},
+         {"SPLIT_INDEX(',', ',', 1)", "STRING "},
+         {"SPLIT_INDEX(',', ',', 2)", "STRING NULL"}});
 }
 
 TEST(Expression, FunctionsOfTimes) {

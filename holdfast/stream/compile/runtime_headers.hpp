@@ -10,7 +10,7 @@ namespace holdfast::stream::compile {
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kCivilHeader, kClockRowsHeader, kFurtherAggregatesHeader, kGraphGroupsHeader,
     kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
-    kJoinRulesHeader, kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader,
+    kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader,
     kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
     kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
     kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kValuePartsHeader,
@@ -21,8 +21,9 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 37> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 38> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
+    {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
     {"holdfast/stream/compile/runtime/aggregates.hpp", kAggregatesHeader},
     {"holdfast/stream/compile/runtime/bag.hpp", kBagHeader},
