@@ -102,6 +102,18 @@ TEST(Parser, WindowsWantTheirTimeAndTheirGroups) {
   EXPECT_NE(refusal(of + "ts), INTERVAL '0' SECOND)) GROUP BY window_start, window_end")
                 .find("longer than nothing"),
             std::string::npos);
+  // Windows that begin each slide are moved by what is left of the offset, as in Flink.
+  const auto moved = [&](const std::string& call) {
+    return refusal(kTable + "SELECT COUNT(*) FROM TABLE(" + call +
+                   ")) GROUP BY window_start, window_end");
+  };
+  const std::string second = "INTERVAL '1' SECOND", seven = "INTERVAL '7' SECOND";
+  EXPECT_EQ(moved("HOP(TABLE t, DESCRIPTOR(ts), " + second + ", " + second + ", " + seven), "");
+  EXPECT_EQ(moved("CUMULATE(TABLE t, DESCRIPTOR(ts), " + second + ", " + second + ", " + seven),
+            "");
+  EXPECT_NE(moved("TUMBLE(TABLE t, DESCRIPTOR(ts), " + second + ", " + seven)
+                .find("the offset of TUMBLE is shorter than its size"),
+            std::string::npos);
   EXPECT_EQ(refusal(kTable + "SELECT HOP_START(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND) FROM "
                              "t GROUP BY HOP(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND)"),
             "");
