@@ -192,6 +192,66 @@ TEST(Expression, DecimalsWhoseCommonScaleHasNoRoom) {
             std::string::npos);
 }
 
+// Each is what Flink 2.3 says.
+TEST(Expression, IntervalsMoveDatesAndTimes) {
+  check({{"DATE '2024-01-31' + INTERVAL '1' MONTH", "DATE 2024-02-29"},
+         {"DATE '2024-01-31' + INTERVAL '1' DAY", "DATE 2024-02-01"},
+         {"DATE '2024-01-31' - INTERVAL '1' DAY", "DATE 2024-01-30"},
+         {"DATE '2024-03-31' - INTERVAL '1' MONTH", "DATE 2024-02-29"},
+         {"DATE '2024-03-31' - INTERVAL '25' HOUR", "DATE 2024-03-30"},
+         {"DATE '1960-02-29' + INTERVAL '23' HOUR", "DATE 1960-02-29"},
+         {"DATE '1960-02-29' - INTERVAL '49' HOUR", "DATE 1960-02-27"},
+         {"DATE '1960-02-29' - INTERVAL '1' YEAR", "DATE 1959-02-28"},
+         {"INTERVAL '1' DAY + DATE '2024-01-31'", "DATE 2024-02-01"},
+         {"INTERVAL '1' MONTH + DATE '2024-01-31'", "DATE 2024-02-29"},
+         {"INTERVAL '1' DAY + ts", "TIMESTAMP(3) 2023-11-15 22:13:20.123"},
+         {"TIMESTAMP '2024-03-31 10:11:12.345' + INTERVAL '1' MONTH",
+          "TIMESTAMP(3) 2024-04-30 10:11:12.345"},
+         {"TIMESTAMP '2024-03-31 10:11:12.345' - INTERVAL '13' MONTH",
+          "TIMESTAMP(3) 2023-02-28 10:11:12.345"},
+         {"TIMESTAMP '2024-03-31 10:11:12.345' + INTERVAL '-1' MONTH",
+          "TIMESTAMP(3) 2024-02-29 10:11:12.345"},
+         {"TIMESTAMP '2024-02-29 10:00:00' - INTERVAL '1' YEAR",
+          "TIMESTAMP(3) 2023-02-28 10:00:00.000"},
+         {"ts + INTERVAL '1' DAY + INTERVAL '1' MONTH", "TIMESTAMP(3) 2023-12-15 22:13:20.123"},
+         {"CAST(NULL AS DATE) + INTERVAL '1' DAY", "DATE NULL"},
+         {"CAST(NULL AS DATE) + INTERVAL '1' MONTH", "DATE NULL"}});
+  for (const auto& [text, words] :
+       Cases{{"DATE '9999-12-31' + INTERVAL '1' DAY", "years 1 to 9999"},
+             {"i + INTERVAL '1' MONTH", "there is no INT + INTERVAL"},
+             {"INTERVAL '1' MONTH - DATE '2024-01-31'", "INTERVAL … MONTH here is not supported"},
+             {"ts + INTERVAL '1.5' MONTH", "is no number of MONTH"},
+             {"ts + INTERVAL 'x' YEAR", "is no number of YEAR"},
+             {"ts + INTERVAL '999999' MONTH", "longer than 9999 years"},
+             {"ts + INTERVAL '1-2' YEAR TO MONTH", "write one after the other"}})
+    EXPECT_NE(answer(text).find(words), std::string::npos) << text << ": " << answer(text);
+}
+
+TEST(Expression, BetweenInEitherOrder) {
+  check({{"5 BETWEEN SYMMETRIC 7 AND 3", "BOOLEAN true"},
+         {"5 BETWEEN ASYMMETRIC 7 AND 3", "BOOLEAN false"},
+         {"5 NOT BETWEEN SYMMETRIC 7 AND 3", "BOOLEAN false"},
+         {"5 BETWEEN SYMMETRIC n AND 7", "BOOLEAN NULL"},
+         {"n BETWEEN SYMMETRIC 1 AND 7", "BOOLEAN NULL"},
+         {"9 BETWEEN SYMMETRIC n AND 7", "BOOLEAN NULL"}});
+  std::string nested = "i";
+  for (int i = 0; i < 40; ++i)
+    nested = "CASE WHEN i BETWEEN SYMMETRIC 1 AND " + nested + " THEN 1 ELSE 2 END";
+  EXPECT_NE(answer(nested).find("more than 20000 parts"), std::string::npos);
+}
+
+// Any grouping of AND and OR has the same value, so there is no bound on how many there are.
+TEST(Expression, AThousandConditionsAreNotTooDeep) {
+  for (const std::string word : {"OR", "AND"}) {
+    std::string text = "i = 0";
+    for (int i = 1; i < 1000; ++i)
+      text += " " + word + (word == "OR" ? " i = " : " i <> ") + std::to_string(i + 7000);
+    EXPECT_EQ(answer(text + (word == "OR" ? " OR i = 7" : "")),
+              word == "OR" ? "BOOLEAN true" : "BOOLEAN false");
+    EXPECT_EQ(answer("CASE WHEN " + text + " THEN 1 ELSE 2 END"), "INT 2");
+  }
+}
+
 TEST(Expression, FunctionsOfTimes) {
   check({{"TIMESTAMPDIFF(SECOND, TIMESTAMP '2026-01-01 00:00:01.900', TIMESTAMP '2026-01-01')",
           "INT -1"},

@@ -70,6 +70,43 @@ TEST(Parser, WhatIsNotSupportedIsNamed) {
             "line 1, column 8: INSERT OVERWRITE is not supported; INSERT INTO is");
 }
 
+TEST(Parser, NamesOfCatalogsAndDatabasesAreRefused) {
+  const std::string said =
+      "the catalog or database of default_catalog.db.t is not supported; all "
+      "tables are in one: write t alone";
+  EXPECT_EQ(refusal(kTable + "SELECT v FROM default_catalog.db.t"), "line 2, column 15: " + said);
+  EXPECT_EQ(refusal(kTable + "INSERT INTO default_catalog.db.t SELECT 1"),
+            "line 2, column 13: " + said);
+  EXPECT_EQ(refusal("CREATE TABLE default_catalog.db.t (v INT) WITH ('connector' = 'none')"),
+            "line 1, column 14: " + said);
+  EXPECT_EQ(refusal("CREATE VIEW default_catalog.db.t AS SELECT 1"), "line 1, column 13: " + said);
+  EXPECT_NE(
+      refusal(kTable + "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE db.t, DESCRIPTOR(ts), INTERVAL "
+                       "'1' SECOND)) GROUP BY window_start, window_end")
+          .find("database of db.t is not supported"),
+      std::string::npos);
+}
+
+TEST(Parser, WhatMakesJsonIsRefusedBeforeItsArguments) {
+  const std::string said =
+      " is not supported; JSON_VALUE, JSON_QUERY and JSON_EXISTS read JSON; a sink of 'format' = "
+      "'json' writes ROW(…), ARRAY[…] and MAP[…] as JSON";
+  EXPECT_EQ(refusal("SELECT JSON_OBJECT('K' VALUE 1)"), "line 1, column 8: JSON_OBJECT" + said);
+  EXPECT_EQ(refusal("SELECT JSON_OBJECT(KEY 'K' VALUE 1 ABSENT ON NULL)"),
+            "line 1, column 8: JSON_OBJECT" + said);
+  EXPECT_EQ(refusal("SELECT JSON_ARRAYAGG(v ABSENT ON NULL)"),
+            "line 1, column 8: JSON_ARRAYAGG" + said);
+}
+
+TEST(Parser, CommentsOfTablesAndColumnsSayNothing) {
+  EXPECT_EQ(refusal("CREATE TABLE t (v INT COMMENT 'x', w AS v + 1 COMMENT 'it''s', comment INT) "
+                    "COMMENT 'y' WITH ('connector' = 'none');\n"
+                    "CREATE VIEW u COMMENT 'z' AS SELECT v, w, comment FROM t; SELECT * FROM u"),
+            "");
+  EXPECT_EQ(refusal("CREATE TABLE t (v INT COMMENT x)"),
+            "line 1, column 31: expected a text behind COMMENT, found 'x'");
+}
+
 // Flink's hints stand in comments: a query without them would be another one.
 TEST(Parser, HintsAreRefusedByNameAndCommentsStay) {
   EXPECT_EQ(refusal("SELECT\n  /*+ STATE_TTL('t' = '1 h') */ v FROM t"),
