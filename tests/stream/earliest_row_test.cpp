@@ -59,6 +59,7 @@ class Model {
     if (known == waiting_.end() || time < known->second.first) waiting_[partition] = {time, number};
   }
   Shown advance(std::int64_t watermark) {
+    if (watermark <= watermark_) return {};
     watermark_ = watermark;
     std::vector<std::pair<std::int64_t, std::int64_t>> passed;  // Of a time, by partition.
     for (const auto& [partition, row] : waiting_)
