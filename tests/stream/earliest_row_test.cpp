@@ -18,7 +18,7 @@ namespace holdfast::stream::graph {
 namespace {
 
 // Rows of a time and a number; partitions by the number.
-constexpr std::int64_t kNumbersModulo = 500;
+constexpr std::int64_t kNumbersModulo = 250;  // Of one byte: by it rows of one time are ordered.
 
 Subject earliest_row() {
   Subject subject;
