@@ -127,6 +127,8 @@ TEST(Expression, FunctionsOfTexts) {
          {"RIGHT(s, 3)", "STRING e %"},
          {"RIGHT(s, -1)", "STRING "},
          {"INITCAP('aB cD-e1f')", "STRING Ab Cd-E1f"},
+         {"INITCAP('äöüßéñ')", "STRING äöüßéñ"},
+         {"INITCAP('ÀÉ xY 1aB aéb.x')", "STRING ÀÉ Xy 1ab AéB.X"},
          {"POSITION('ö' IN s)", "INT 3"},
          {"LOCATE('a', 'banana', 3)", "INT 4"},
          {"INSTR(s, 'z')", "INT 0"},

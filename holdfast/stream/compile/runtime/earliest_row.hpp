@@ -83,9 +83,7 @@ class EarliestRow {
     now_ = watermark;
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
-  void adopt_stored(std::int64_t slice) {
-    if (slice == 1) of_shown_.become_partial();
-  }
+  void adopt_stored(std::int64_t) { of_shown_.become_partial(); }  // Others are in memory.
   bool adopt(const GraphEntry& entry) {
     const auto table = entry.slice - kSlice;
     if (table == 1) return adopt_shown(entry);
