@@ -13,6 +13,7 @@
 #include <holdfast/sql/json_functions.hpp>
 #include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
+#include <holdfast/sql/time_arithmetic.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -31,7 +32,7 @@ class Binder {
       case Form::kTrue: return literal_of(Value::of(1), kBooleanType, e.at);
       case Form::kFalse: return literal_of(Value::of(0), kBooleanType, e.at);
       case Form::kNull: return literal_of(Value(), Type{}, e.at);
-      case Form::kInterval: return interval(e);
+      case Form::kInterval: return bind_interval(e);
       case Form::kDate: return time_literal(e, Type{Kind::kDate});
       case Form::kTimestamp: return time_literal(e, kTimestampType);
       case Form::kUnary: return unary(e);
@@ -130,20 +131,6 @@ class Binder {
     return literal_of(Value::of(*digits), type, e.at);
   }
 
-  static Result<ExpressionPointer> interval(const syntax::Expression& e) {
-    const auto amount = decimal_of(e.text, 3);
-    if (!amount) return error_at(e.at, "'" + escape(e.text) + "' is no number of " + e.name);
-    const std::int64_t unit = e.name == "DAY"      ? kDayMs
-                              : e.name == "HOUR"   ? 3'600'000
-                              : e.name == "MINUTE" ? 60'000
-                                                   : 1000;
-    constexpr std::int64_t kLongest = kMaxTimestampMs - kMinTimestampMs;
-    if (*amount > kLongest || *amount < -kLongest || *amount * unit / 1000 > kLongest ||
-        *amount * unit / 1000 < -kLongest)
-      return error_at(e.at, "an interval is longer than 9999 years");
-    return literal_of(Value::of(*amount * unit / 1000), kIntervalType, e.at);
-  }
-
   static Result<ExpressionPointer> time_literal(const syntax::Expression& e, const Type& type) {
     auto value = value_of(e.text, type);
     if (!value)
@@ -172,6 +159,11 @@ class Binder {
       return made(e.name == "AND" ? Operation::kAnd : Operation::kOr, kBooleanType, e.at,
                   std::move(left), std::move(right));
     }
+    if (e.name == "+" || e.name == "-") {
+      HF_ASSIGN_OR_RETURN(
+          auto moved, moved_by_months(e, [this](const auto& operand) { return bind(operand); }));
+      if (moved != nullptr) return moved;
+    }
     HF_ASSIGN_OR_RETURN(auto left, bind(*e.arguments[0]));
     HF_ASSIGN_OR_RETURN(auto right, bind(*e.arguments[1]));
     if (e.name == "||") {
@@ -188,11 +180,9 @@ class Binder {
 
   Result<ExpressionPointer> arithmetic(std::size_t sign, const syntax::Expression& e,
                                        ExpressionPointer left, ExpressionPointer right) {
-    const bool adds = sign < 2;
-    if (adds && right->type.kind == Kind::kInterval && left->type.kind == Kind::kTimestamp) {
-      if (sign == 1)
-        right = folded(made(Operation::kNegate, kIntervalType, e.at, std::move(right)));
-      return made(Operation::kShiftTime, kTimestampType, e.at, std::move(left), std::move(right));
+    if (sign < 2) {
+      HF_ASSIGN_OR_RETURN(auto moved, moved_time(e.name[0], e.at, left, right));
+      if (moved != nullptr) return moved;
     }
     const auto type = arithmetic_type(static_cast<Arithmetic>(sign), left->type, right->type);
     if (!type) {
@@ -293,15 +283,30 @@ class Binder {
     return negated_if(e.negated, std::move(test));
   }
 
+  // value BETWEEN low AND high; SYMMETRIC: or between `high` and `low`.
   Result<ExpressionPointer> between(const syntax::Expression& e) {
     HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[0]));
     HF_ASSIGN_OR_RETURN(auto low, bind(*e.arguments[1]));
     HF_ASSIGN_OR_RETURN(auto high, bind(*e.arguments[2]));
+    ExpressionPointer reverse;
+    if (e.name == "SYMMETRIC") {
+      HF_ASSIGN_OR_RETURN(auto same_value, again(*value));
+      HF_ASSIGN_OR_RETURN(auto same_low, again(*low));
+      HF_ASSIGN_OR_RETURN(auto same_high, again(*high));
+      HF_ASSIGN_OR_RETURN(
+          reverse, within(e.at, std::move(same_value), std::move(same_high), std::move(same_low)));
+    }
+    HF_ASSIGN_OR_RETURN(auto test, within(e.at, std::move(value), std::move(low), std::move(high)));
+    if (reverse != nullptr)
+      test = made(Operation::kOr, kBooleanType, e.at, std::move(test), std::move(reverse));
+    return negated_if(e.negated, std::move(test));
+  }
+  static Result<ExpressionPointer> within(Position at, ExpressionPointer value,
+                                          ExpressionPointer low, ExpressionPointer high) {
     HF_ASSIGN_OR_RETURN(auto same_value, again(*value));
-    HF_ASSIGN_OR_RETURN(auto above, comparison(">=", e.at, std::move(same_value), std::move(low)));
-    HF_ASSIGN_OR_RETURN(auto below, comparison("<=", e.at, std::move(value), std::move(high)));
-    return negated_if(
-        e.negated, made(Operation::kAnd, kBooleanType, e.at, std::move(above), std::move(below)));
+    HF_ASSIGN_OR_RETURN(auto above, comparison(">=", at, std::move(same_value), std::move(low)));
+    HF_ASSIGN_OR_RETURN(auto below, comparison("<=", at, std::move(value), std::move(high)));
+    return made(Operation::kAnd, kBooleanType, at, std::move(above), std::move(below));
   }
 
   Result<ExpressionPointer> like(const syntax::Expression& e) {

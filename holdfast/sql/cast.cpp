@@ -119,7 +119,8 @@ bool can_cast(const Type& from, const Type& to) {
 
 std::optional<Value> cast_value(const Value& value, const Type& from, const Type& to) {
   if (from == to) return value;
-  if (from.kind == Kind::kString) return cast_text(value.text, to);
+  if (from.kind == Kind::kString && (to.kind != Kind::kString || to.precision == 0))
+    return cast_text(value.text, to);
   if (to.is_nested()) return to_nested(value, from, to);
   switch (to.kind) {
     case Kind::kString: {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace holdfast::sql {
 namespace {
@@ -37,6 +38,26 @@ struct Wide {
       carry >>= 32;
     }
     return carry == 0;
+  }
+  bool below(const Wide& other) const {
+    return std::lexicographical_compare(words.rbegin(), words.rend(), other.words.rbegin(),
+                                        other.words.rend());
+  }
+  void add(const Wide& other) {
+    std::uint64_t carry = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      carry += std::uint64_t{words[i]} + other.words[i];
+      words[i] = static_cast<std::uint32_t>(carry);
+      carry >>= 32;
+    }
+  }
+  void subtract(const Wide& other) {  // `other` is not larger.
+    std::int64_t carry = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      carry += std::int64_t{words[i]} - other.words[i];
+      words[i] = static_cast<std::uint32_t>(carry);
+      carry >>= 32;
+    }
   }
   bool narrow(Uint128& value) const {
     if ((words[4] | words[5] | words[6] | words[7]) != 0) return false;
@@ -116,6 +137,43 @@ std::optional<Int128> added(Int128 left, Int128 right) {
   Int128 sum = 0;
   if (__builtin_add_overflow(left, right, &sum) || !fits(sum, 38)) return std::nullopt;
   return sum;
+}
+
+std::optional<Int128> summed(Int128 left, std::uint32_t left_scale, Int128 right,
+                             std::uint32_t right_scale, std::uint32_t scale) {
+  const std::uint32_t common = std::max(left_scale, right_scale);
+  if (scale == common) {
+    const auto a = rescaled(left, left_scale, common), b = rescaled(right, right_scale, common);
+    if (a && b) return added(*a, *b);
+  }
+  // Of 76 digits at most each: 256 bits hold their sum.
+  const auto scaled = [common](Int128 value, std::uint32_t from) {
+    return product(magnitude(value), static_cast<Uint128>(kPowers[common - from]));
+  };
+  Wide sum = scaled(left, left_scale), other = scaled(right, right_scale);
+  bool negative = left < 0;
+  if ((left < 0) == (right < 0)) {
+    sum.add(other);
+  } else {
+    if (sum.below(other)) {
+      std::swap(sum, other);
+      negative = !negative;
+    }
+    sum.subtract(other);
+  }
+  return rounded_quotient(sum, static_cast<Uint128>(kPowers[common - scale]), negative);
+}
+
+Int128 remainder_of(Int128 left, std::uint32_t left_scale, Int128 right,
+                    std::uint32_t right_scale) {
+  const std::uint32_t common = std::max(left_scale, right_scale);
+  const auto divisor = rescaled(right, right_scale, common);
+  if (!divisor) return left;  // It has more than 38 digits then, and `left` fewer.
+  const auto dividend =
+      product(magnitude(left), static_cast<Uint128>(kPowers[common - left_scale]));
+  Uint128 remainder = 0;
+  quotient_of(dividend, magnitude(*divisor), remainder);
+  return left < 0 ? -static_cast<Int128>(remainder) : static_cast<Int128>(remainder);
 }
 
 std::optional<Int128> multiplied(Int128 left, Int128 right, std::uint32_t drop) {

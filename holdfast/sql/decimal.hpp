@@ -24,6 +24,11 @@ bool fits(Int128 value, std::uint32_t precision);
 // `value` of one scale in another; nullopt beyond 38 digits.
 std::optional<Int128> rescaled(Int128 value, std::uint32_t from, std::uint32_t to);
 std::optional<Int128> added(Int128 left, Int128 right);
+// left + right of two scales, rounded to `scale`, which is none above both: exact inside.
+std::optional<Int128> summed(Int128 left, std::uint32_t left_scale, Int128 right,
+                             std::uint32_t right_scale, std::uint32_t scale);
+// left % right at the larger of their scales, with the sign of `left`. `right` is not 0.
+Int128 remainder_of(Int128 left, std::uint32_t left_scale, Int128 right, std::uint32_t right_scale);
 // left * right / 10^drop, rounded: exact inside, however long the product is.
 std::optional<Int128> multiplied(Int128 left, Int128 right, std::uint32_t drop);
 // left * 10^shift / right, rounded. shift <= 76.

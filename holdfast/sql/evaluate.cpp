@@ -48,12 +48,9 @@ std::optional<Int128> decimal_result(const Expression& e, Int128 a, Int128 b) {
   if (e.operation == Operation::kMultiply) return multiplied(a, b, s1 + s2 - scale);
   // a / 10^s1 / (b / 10^s2) * 10^scale; the rule of the type makes the shift positive.
   if (e.operation == Operation::kDivide) return divided(a, b, scale + s2 - s1);
-  const std::uint32_t common = std::max(s1, s2);
-  const auto left = rescaled(a, s1, common), right = rescaled(b, s2, common);
-  if (!left || !right) return std::nullopt;
-  if (e.operation == Operation::kModulo) return rescaled(*left % *right, common, scale);
-  const auto sum = added(*left, e.operation == Operation::kSubtract ? -*right : *right);
-  return sum ? rescaled(*sum, common, scale) : std::nullopt;
+  if (e.operation == Operation::kModulo)
+    return rescaled(remainder_of(a, s1, b, s2), std::max(s1, s2), scale);
+  return summed(a, s1, e.operation == Operation::kSubtract ? -b : b, s2, scale);
 }
 
 Status arithmetic(const Expression& e, const Value& a, const Value& b, Value& out) {

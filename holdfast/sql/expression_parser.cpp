@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include <holdfast/base/format.hpp>
@@ -77,8 +76,43 @@ class ExpressionParser {
     }
   }
 
-  Result<ExpressionPointer> disjunction() { return chain(&ExpressionParser::conjunction, {"OR"}); }
-  Result<ExpressionPointer> conjunction() { return chain(&ExpressionParser::negation, {"AND"}); }
+  // a AND b AND c: the first two first, as other chains, where kMaxDepth allows. A longer one in
+  // halves: any grouping has the same value. So it may have as many parts as a text has room for.
+  Result<ExpressionPointer> junction(Rule operand, std::string_view word) {
+    std::vector<ExpressionPointer> parts;
+    std::vector<Position> words = {tokens_.peek().at};
+    std::uint32_t depth = 0;
+    for (;;) {
+      HF_ASSIGN_OR_RETURN(auto part, (this->*operand)());
+      depth = parts.empty() ? part->depth : std::max(depth, part->depth) + 1;
+      parts.push_back(std::move(part));
+      const Token token = tokens_.peek();
+      if (!token.is(word)) break;
+      words.push_back(tokens_.take().at);
+    }
+    const std::string name(word);
+    while (parts.size() > 1) {
+      std::vector<ExpressionPointer> joined;
+      std::vector<Position> between;
+      const std::size_t most = depth > kMaxDepth ? parts.size() : 2;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        between.push_back(words[i]);
+        if (i + 1 < most) {
+          HF_ASSIGN_OR_RETURN(parts[i], node(Form::kBinary, words[i + 1], name, std::move(parts[i]),
+                                             std::move(parts[i + 1])));
+          joined.push_back(std::move(parts[i++]));
+        } else {
+          joined.push_back(std::move(parts[i]));
+        }
+      }
+      parts = std::move(joined);
+      words = std::move(between);
+    }
+    return std::move(parts.front());
+  }
+
+  Result<ExpressionPointer> disjunction() { return junction(&ExpressionParser::conjunction, "OR"); }
+  Result<ExpressionPointer> conjunction() { return junction(&ExpressionParser::negation, "AND"); }
   Result<ExpressionPointer> negation() {
     const Position at = tokens_.peek().at;
     if (!tokens_.accept("NOT")) return comparison();
@@ -161,6 +195,10 @@ class ExpressionParser {
       HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
     } else if (tokens_.accept("BETWEEN")) {
       test->form = Form::kBetween;
+      if (tokens_.accept("SYMMETRIC"))
+        test->name = "SYMMETRIC";
+      else
+        tokens_.accept("ASYMMETRIC");
       HF_ASSIGN_OR_RETURN(auto low, sum());
       HF_RETURN_IF_ERROR(tokens_.expect("AND"));
       HF_ASSIGN_OR_RETURN(auto high, sum());
@@ -300,16 +338,16 @@ class ExpressionParser {
     auto literal = leaf(Form::kInterval, tokens_.take().at);
     HF_ASSIGN_OR_RETURN(literal->text, tokens_.expect_text("a text such as '10'"));
     literal->name = tokens_.peek().upper;
-    static constexpr std::array<std::string_view, 8> kUnits = {
-        "SECOND", "MINUTE", "HOUR", "DAY", "SECONDS", "MINUTES", "HOURS", "DAYS"};
-    if (literal->name == "MONTH" || literal->name == "YEAR")
-      return unsupported_at(tokens_.peek().at, "INTERVAL … " + literal->name,
-                            "DAY, HOUR, MINUTE and SECOND are");
+    static constexpr std::array<std::string_view, 12> kUnits = {
+        "SECOND",  "MINUTE",  "HOUR",  "DAY",  "MONTH",  "YEAR",
+        "SECONDS", "MINUTES", "HOURS", "DAYS", "MONTHS", "YEARS"};
     if (std::find(kUnits.begin(), kUnits.end(), literal->name) == kUnits.end())
-      return tokens_.wrong("SECOND, MINUTE, HOUR or DAY");
+      return tokens_.wrong("SECOND, MINUTE, HOUR, DAY, MONTH or YEAR");
     tokens_.take();
     if (literal->name.ends_with('S')) literal->name.pop_back();
-    if (tokens_.is("TO")) return unsupported_at(tokens_.peek().at, "INTERVAL … TO");
+    if (tokens_.is("TO"))
+      return unsupported_at(tokens_.peek().at, "INTERVAL … TO",
+                            "write one after the other: + INTERVAL '1' DAY + INTERVAL '2' HOUR");
     return literal;
   }
 
@@ -383,6 +421,7 @@ class ExpressionParser {
       HF_ASSIGN_OR_RETURN(const bool done, special_form(*result));
       if (done) return made(std::move(result));
     }
+    HF_RETURN_IF_ERROR(refuse_json_makers(word));
     result->distinct = tokens_.accept("DISTINCT");
     if (tokens_.accept_sign("*")) {
       result->star = true;
@@ -412,6 +451,17 @@ class ExpressionParser {
         result->depth = std::max(result->depth, item.expression->depth + 1);
     }
     return made(std::move(result));
+  }
+
+  // Before their arguments, which have a syntax of their own: KEY 'a' VALUE b.
+  static Status refuse_json_makers(const Token& word) {
+    static constexpr std::array<std::string_view, 6> kMakers = {"JSON_OBJECT",    "JSON_ARRAY",
+                                                                "JSON_OBJECTAGG", "JSON_ARRAYAGG",
+                                                                "JSON_STRING",    "JSON_QUOTE"};
+    if (std::find(kMakers.begin(), kMakers.end(), word.upper) == kMakers.end()) return {};
+    return unsupported_at(word.at, word.upper,
+                          "JSON_VALUE, JSON_QUERY and JSON_EXISTS read JSON; a sink of 'format' = "
+                          "'json' writes ROW(…), ARRAY[…] and MAP[…] as JSON");
   }
 
   // ARRAY_AGG(value [IGNORE NULLS | RESPECT NULLS])
@@ -463,77 +513,6 @@ class ExpressionParser {
   TokenReader& tokens_;
 };
 
-// (n) or (n, m), if they are there.
-Result<std::vector<std::uint32_t>> type_arguments(TokenReader& tokens) {
-  std::vector<std::uint32_t> numbers;
-  if (!tokens.accept_sign("(")) return numbers;
-  do {
-    const Token token = tokens.peek();
-    std::uint32_t number = 0;
-    const auto end = token.text.data() + token.text.size();
-    const auto [stop, code] = std::from_chars(token.text.data(), end, number);
-    if (token.kind != TokenKind::kNumber || code != std::errc() || stop != end)
-      return tokens.wrong("a whole number");
-    tokens.take();
-    numbers.push_back(number);
-  } while (tokens.accept_sign(","));
-  HF_RETURN_IF_ERROR(tokens.expect_sign(")"));
-  return numbers;
-}
-
-// ARRAY<T>, ROW<name T, …> or ROW(name T, …), MAP<K, V>.
-Result<Type> nested_type_from(TokenReader& tokens) {
-  const Token word = tokens.take();
-  const bool round = word.is("ROW") && tokens.is_sign("(");
-  const std::string_view close = round ? ")" : ">";
-  if (round)
-    tokens.take();
-  else
-    HF_RETURN_IF_ERROR(tokens.expect_sign("<"));
-  std::vector<TypeField> fields;
-  do {
-    TypeField field;
-    if (word.is("ROW")) {
-      const Position at = tokens.peek().at;
-      HF_ASSIGN_OR_RETURN(field.name, take_name(tokens, "a field"));
-      const bool twice = std::any_of(fields.begin(), fields.end(),
-                                     [&](const auto& one) { return one.name == field.name; });
-      if (twice) return error_at(at, "there are two fields " + escape(field.name));
-    }
-    HF_ASSIGN_OR_RETURN(field.type, parse_type(tokens));
-    if (tokens.is("NOT")) return unsupported_at(tokens.peek().at, "NOT NULL", "leave it away");
-    fields.push_back(std::move(field));
-    if (fields.size() > kMaxTypeParts) break;
-  } while (tokens.accept_sign(","));
-  const std::size_t wanted = word.is("ARRAY") ? 1 : word.is("MAP") ? 2 : fields.size();
-  if (fields.size() != wanted)
-    return error_at(word.at, word.upper + " wants " + std::to_string(wanted) + " types",
-                    word.is("MAP") ? "MAP<STRING, INT>" : "ARRAY<INT>");
-  const Kind kind = word.is("ARRAY") ? Kind::kArray : word.is("ROW") ? Kind::kRow : Kind::kMap;
-  const auto type = nested_type(kind, std::move(fields));
-  if (!type) return error_at(word.at, why_no_nested_type());
-  HF_RETURN_IF_ERROR(tokens.expect_sign(close));
-  return *type;
-}
-
-// Each nesting passes here: the stack holds what kMaxDepth allows.
-Result<Type> parse_nested_type(TokenReader& tokens) {
-  if (tokens.depth >= kMaxDepth)
-    return error_at(tokens.peek().at, "types are nested deeper than " + std::to_string(kMaxDepth));
-  ++tokens.depth;
-  auto type = nested_type_from(tokens);
-  --tokens.depth;
-  return type;
-}
-
-Result<Type> decimal_from(Position at, const std::vector<std::uint32_t>& numbers) {
-  const std::uint32_t precision = numbers.empty() ? 10 : numbers[0];
-  const std::uint32_t scale = numbers.size() < 2 ? 0 : numbers[1];
-  if (precision < 1 || precision > kMaxDigits || scale > precision || numbers.size() > 2)
-    return error_at(at, "DECIMAL(p, s) wants 1 <= p <= 38 and s <= p");
-  return decimal_type(precision, scale);
-}
-
 }  // namespace
 
 Result<syntax::ExpressionPointer> parse_expression(TokenReader& tokens) {
@@ -542,55 +521,6 @@ Result<syntax::ExpressionPointer> parse_expression(TokenReader& tokens) {
 
 Result<syntax::ExpressionPointer> parse_bound(TokenReader& tokens) {
   return ExpressionParser(tokens).bound();
-}
-
-Result<Type> parse_type(TokenReader& tokens) {
-  const Token word = tokens.peek();
-  if (word.kind != TokenKind::kWord) return tokens.wrong("a type");
-  struct Plain {
-    std::string_view name;
-    Kind kind;
-  };
-  if (word.is("ARRAY") || word.is("ROW") || word.is("MAP")) return parse_nested_type(tokens);
-  static constexpr std::array<Plain, 12> kPlain = {{{"BOOLEAN", Kind::kBoolean},
-                                                    {"TINYINT", Kind::kTinyInt},
-                                                    {"SMALLINT", Kind::kSmallInt},
-                                                    {"INT", Kind::kInt},
-                                                    {"INTEGER", Kind::kInt},
-                                                    {"BIGINT", Kind::kBigInt},
-                                                    {"FLOAT", Kind::kFloat},
-                                                    {"DOUBLE", Kind::kDouble},
-                                                    {"STRING", Kind::kString},
-                                                    {"DATE", Kind::kDate},
-                                                    {"TIMESTAMP", Kind::kTimestamp},
-                                                    {"TIMESTAMP_LTZ", Kind::kTimestamp}}};
-  tokens.take();
-  HF_ASSIGN_OR_RETURN(const auto numbers, type_arguments(tokens));
-  if (word.is("DECIMAL") || word.is("NUMERIC") || word.is("DEC"))
-    return decimal_from(word.at, numbers);
-  if (word.is("VARCHAR")) {
-    if (numbers.size() != 1 || numbers[0] == 0)
-      return error_at(word.at, "VARCHAR wants a length from 1", "VARCHAR(20), or STRING");
-    return Type{Kind::kString, numbers[0] == 2147483647 ? 0 : numbers[0]};
-  }
-  const auto found = std::find_if(kPlain.begin(), kPlain.end(),
-                                  [&](const Plain& plain) { return plain.name == word.upper; });
-  if (found == kPlain.end()) {
-    return unsupported_at(
-        word.at, "the type " + quoted(word),
-        "there are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DECIMAL(p, s), FLOAT, "
-        "DOUBLE, STRING, VARCHAR(n), DATE, TIMESTAMP(3), TIMESTAMP_LTZ(3), ARRAY<…>, ROW<…>, "
-        "MAP<…>");
-  }
-  if (found->kind == Kind::kTimestamp) {
-    if (numbers.size() != 1 || numbers[0] != 3)
-      return unsupported_at(word.at, "a timestamp of another precision than 3",
-                            "write TIMESTAMP(3)");
-    return kTimestampType;
-  }
-  if (found->kind == Kind::kDouble) tokens.accept("PRECISION");
-  if (!numbers.empty()) return error_at(word.at, word.upper + " takes no number in parentheses");
-  return Type{found->kind};
 }
 
 }  // namespace holdfast::sql

@@ -114,10 +114,11 @@ class StatementParser {
     CreateView view;
     HF_ASSIGN_OR_RETURN(view.if_not_exists, if_not_exists());
     view.at = tokens_.peek().at;
-    HF_ASSIGN_OR_RETURN(view.name, take_name(tokens_, "the name of a view"));
+    HF_ASSIGN_OR_RETURN(view.name, take_table_name(tokens_, "the name of a view"));
     if (tokens_.is_sign("(")) {
       HF_ASSIGN_OR_RETURN(view.columns, take_names(tokens_, "a column"));
     }
+    HF_RETURN_IF_ERROR(comment());
     HF_RETURN_IF_ERROR(tokens_.expect("AS"));
     HF_ASSIGN_OR_RETURN(view.query, parse_query(tokens_));
     return Statement(std::move(view));
@@ -128,7 +129,7 @@ class StatementParser {
     CreateTable table;
     HF_ASSIGN_OR_RETURN(table.if_not_exists, if_not_exists());
     table.at = tokens_.peek().at;
-    HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
+    HF_ASSIGN_OR_RETURN(table.name, take_table_name(tokens_, "the name of a table"));
     if (tokens_.is("LIKE") || tokens_.is("AS"))
       return unsupported_at(tokens_.peek().at, "CREATE TABLE … " + tokens_.peek().upper,
                             "write its columns in parentheses");
@@ -137,6 +138,7 @@ class StatementParser {
       HF_RETURN_IF_ERROR(table_member(table));
     } while (tokens_.accept_sign(","));
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    HF_RETURN_IF_ERROR(comment());
     if (tokens_.is("PARTITIONED")) return unsupported_at(tokens_.peek().at, "PARTITIONED BY");
     HF_RETURN_IF_ERROR(tokens_.expect("WITH"));
     HF_RETURN_IF_ERROR(tokens_.expect_sign("("));
@@ -184,7 +186,14 @@ class StatementParser {
       if (tokens_.is("NOT")) return unsupported_at(tokens_.peek().at, "NOT NULL", "leave it away");
       if (tokens_.is("METADATA")) return unsupported_at(tokens_.peek().at, "METADATA");
     }
+    HF_RETURN_IF_ERROR(comment());
     table.columns.push_back(std::move(column));
+    return {};
+  }
+  // COMMENT 'for people'
+  Status comment() {
+    if (!tokens_.accept("COMMENT")) return {};
+    HF_RETURN_IF_ERROR(tokens_.expect_text("a text behind COMMENT"));
     return {};
   }
 
@@ -195,7 +204,7 @@ class StatementParser {
     if (tokens_.is("OVERWRITE"))
       return unsupported_at(tokens_.peek().at, "INSERT OVERWRITE", "INSERT INTO is");
     HF_RETURN_IF_ERROR(tokens_.expect("INTO"));
-    HF_ASSIGN_OR_RETURN(statement.into, take_name(tokens_, "the name of a table"));
+    HF_ASSIGN_OR_RETURN(statement.into, take_table_name(tokens_, "the name of a table"));
     if (tokens_.is_sign("(")) {
       HF_ASSIGN_OR_RETURN(statement.columns, take_names(tokens_, "a column"));
     }

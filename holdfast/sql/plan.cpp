@@ -122,6 +122,7 @@ class Describe {
     if (rank.ranking == Ranking::kRank) text += " by RANK";
     if (rank.ranking == Ranking::kDenseRank) text += " by DENSE_RANK";
     if (rank.numbered) text += ", numbered";
+    if (rank.earliest) text += ", once";
     return rank.by_columns ? text + ", in windows to " + names_[rank.end_column] : text;
   }
   std::string operator()(const OverAggregate& over) const {

@@ -119,6 +119,8 @@ struct Rank {
   std::uint64_t first = 1, last = kAll;
   bool numbered = true, by_columns = false;
   bool latest = false;  // Of equal rows the one that came last is first.
+  // The earliest by event time, when the watermark has come to it: nothing corrects it.
+  bool earliest = false;
   Ranking ranking = Ranking::kRowNumber;
   std::uint32_t end_column = 0;
 };

@@ -151,15 +151,16 @@ Result<NodeId> PlanGraph::filter_projection(NodeId input, Conditions conditions)
   return add_like(Filter{conjunction_of(std::move(above))}, projection);
 }
 
-// A deduplication by time that keeps the last row, to Flink: of equal times the later row.
-bool PlanGraph::keeps_last_row(const Rank& rank, NodeId input) const {
+// A deduplication by time, to Flink. One that keeps the last row takes the later one of equal
+// times. One that keeps the first by event time shows each once.
+bool PlanGraph::keeps_one_row(const Rank& rank, NodeId input, bool descending) const {
   if (rank.ranking != Ranking::kRowNumber || rank.first != 1 || rank.last != 1 ||
       rank.order.size() != 1 || updating(input))
     return false;
   const auto& key = rank.order.front();
-  if (!key.descending || key.value->operation != Operation::kColumn) return false;
+  if (key.descending != descending || key.value->operation != Operation::kColumn) return false;
   const auto& column = columns(input)[key.value->column];
-  return column.is_time() || column.role == Role::kProcessing;
+  return column.is_time() || (descending && column.role == Role::kProcessing);
 }
 
 Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) {
@@ -186,9 +187,10 @@ Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) 
     auto inner = clones_of(expressions);
     auto shown = columns(projection);
     const NodeId source = at(node).inputs[0];
-    bounded.latest = keeps_last_row(bounded, source);
+    bounded.latest = keeps_one_row(bounded, source, true);
+    bounded.earliest = !rank.by_columns && keeps_one_row(bounded, source, false);
     auto below = columns(node);
-    const bool changes = rank.by_columns ? false : true;
+    const bool changes = !rank.by_columns && !bounded.earliest;
     HF_ASSIGN_OR_RETURN(const NodeId ranked,
                         add(std::move(bounded), {source}, std::move(below), changes));
     HF_ASSIGN_OR_RETURN(

@@ -396,7 +396,7 @@ class QueryParser {
   // A name, or a query in parentheses.
   Status plain_table(TableReference& table) {
     if (!tokens_.accept_sign("(")) {
-      HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
+      HF_ASSIGN_OR_RETURN(table.name, take_table_name(tokens_, "the name of a table"));
       return {};
     }
     if (!begins_query(tokens_))
@@ -482,7 +482,7 @@ class QueryParser {
     if (const auto name = argument_name(); !name.empty() && name != "DATA")
       return error_at(first_at, "the first argument of " + call.function + " is DATA");
     if (tokens_.accept("TABLE")) {
-      HF_ASSIGN_OR_RETURN(table.name, take_name(tokens_, "the name of a table"));
+      HF_ASSIGN_OR_RETURN(table.name, take_table_name(tokens_, "the name of a table"));
     } else {
       HF_RETURN_IF_ERROR(plain_table(table));
     }

@@ -79,8 +79,16 @@ std::vector<std::string_view> characters(std::string_view text) {
 
 const char* replace(Arguments a, const Type&, Value& out) {
   const std::string_view text = a[0].text, from = a[1].text, to = a[2].text;
-  if (from.empty()) return out = a[0], nullptr;
   std::string result;
+  if (from.empty()) {  // It is found before each character, and at the end.
+    if ((characters_of(text) + 1) * to.size() + text.size() > kMaxMadeText) return kTooLong;
+    for (const char c : text) {
+      if (begins_character(c)) result += to;
+      result += c;
+    }
+    result += to;
+    return out = Value::of_text(std::move(result)), nullptr;
+  }
   std::size_t at = 0;
   for (;;) {
     const auto found = text.find(from, at);
@@ -169,14 +177,15 @@ const char* right(Arguments a, const Type&, Value& out) {
 }
 
 // Words begin behind what is neither a letter nor a digit of ASCII.
+// As in Flink, words are of the letters and digits of ASCII: any other letter is between two words.
 const char* initcap(Arguments a, const Type&, Value& out) {
   std::string result;
   bool begins = true;
-  for (const auto one : characters(a[0].text)) {
-    result += begins ? in_upper_case(one) : in_lower_case(one);
-    const char c = one[0];
-    begins = one.size() == 1 &&
-             !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'));
+  for (char c : a[0].text) {
+    const bool small = c >= 'a' && c <= 'z', capital = c >= 'A' && c <= 'Z';
+    if (begins ? small : capital) c ^= 0x20;
+    result += c;
+    begins = !small && !capital && !(c >= '0' && c <= '9');
   }
   out = Value::of_text(std::move(result));
   return nullptr;

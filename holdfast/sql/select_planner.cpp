@@ -248,9 +248,14 @@ class SelectPlanner {
 
   // ---- GROUP BY ----
   Result<GroupKeys> bind_keys() {
-    if (!select_.grouping_sets.empty())
-      return bind_grouping_sets(select_, scope(), first_window_column(), group_function_);
     GroupKeys keys;
+    if (!select_.grouping_sets.empty()) {
+      HF_ASSIGN_OR_RETURN(
+          keys, bind_grouping_sets(select_, scope(), first_window_column(), group_function_));
+      // GROUP BY () alone is what a SELECT of aggregates is without it: one row, also of no rows.
+      if (keys.sets.size() == 1 && keys.all.empty()) keys.sets.clear();
+      return keys;
+    }
     if (by_call_) {
       keys.start = scope().window_column;
       keys.end = scope().window_column + 1;

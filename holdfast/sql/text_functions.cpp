@@ -6,7 +6,7 @@ namespace holdfast::sql {
 namespace {
 
 std::string in_case(std::string_view text, bool upper) {
-  std::string result(text.size(), '\0');
+  std::string result(size_in_case(text, upper), '\0');
   write_in_case(text, upper, result.data());
   return result;
 }

@@ -1,6 +1,7 @@
 // text_parts.hpp: characters and parts of texts in UTF-8. A character is a code point.
 //
-// Compiled queries include it, too (stream/compile/runtime): it includes nothing of the project.
+// Compiled queries include it, too (stream/compile/runtime): it includes nothing else of the
+// project than letter_cases.hpp.
 //
 // Threads  Functions of values.
 #pragma once
@@ -10,6 +11,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include <holdfast/sql/letter_cases.hpp>
 
 namespace holdfast::sql {
 
@@ -55,10 +58,11 @@ inline std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// The part between separators, counted from 0; none: there are fewer. `separator` is not empty.
+// The part between separators, counted from 0; none: there are fewer, and an empty text has none,
+// as in Flink. `separator` is not empty.
 inline std::optional<std::string_view> part_of(std::string_view text, std::string_view separator,
                                                std::int64_t number) {
-  if (number < 0) return std::nullopt;
+  if (number < 0 || text.empty()) return std::nullopt;
   for (;;) {
     const auto end = text.find(separator);
     if (number-- == 0) return text.substr(0, end);
@@ -99,46 +103,123 @@ inline bool is_like(std::string_view text, std::string_view steps, std::string_v
   return at_step == kinds.size();
 }
 
-// Ranges of small letters, and how far above its capital each is.
-struct SmallLetters {
-  std::uint32_t first, last, distance;
+// A code point of UTF-8 and its bytes. A byte that begins none is one by itself, as it is.
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 1;
+  bool valid = false;
 };
-inline constexpr std::array<SmallLetters, 8> kSmallLetters{{{0x61, 0x7a, 32},      // a-z
-                                                            {0xe0, 0xf6, 32},      // à-ö
-                                                            {0xf8, 0xfe, 32},      // ø-þ
-                                                            {0x3ac, 0x3ac, 38},    // ά
-                                                            {0x3b1, 0x3c1, 32},    // α-ρ
-                                                            {0x3c3, 0x3cb, 32},    // σ-ϋ
-                                                            {0x430, 0x44f, 32},    // а-я
-                                                            {0x450, 0x45f, 80}}};  // ѐ-џ
-
-constexpr std::uint32_t other_case(std::uint32_t letter, bool upper) {
-  for (const auto& range : kSmallLetters) {
-    const std::uint32_t shift = upper ? 0 : range.distance;
-    if (letter + shift < range.first || letter + shift > range.last) continue;
-    return upper ? letter - range.distance : letter + range.distance;
+inline Character character_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const std::uint32_t first = byte(0);
+  if (first < 0x80) return {first, 1, true};
+  const std::size_t bytes = first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (bytes == 1 || first > 0xF4 || at + bytes > text.size()) return {first, 1, false};
+  std::uint32_t code = first & (0x7Fu >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {first, 1, false};
+    code = code << 6 | (byte(i) & 0x3Fu);
   }
-  return letter;
+  const bool valid = code >= (bytes == 3   ? 0x800u
+                              : bytes == 4 ? 0x10000u
+                                           : 0x80u) &&
+                     code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+  return valid ? Character{code, bytes, true} : Character{first, 1, false};
 }
 
-// Letters of ASCII, Latin-1, Greek and Cyrillic in the other case, where that is one letter; all
-// else as it is. As many bytes as the text has: these letters are of one or two, in both cases.
-inline void write_in_case(std::string_view text, bool upper, char* out) {
-  const auto ascii = upper ? 'a' : 'A';
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x80) {
-      const bool letter = static_cast<unsigned char>(byte - ascii) < 26;
-      out[i] = static_cast<char>(byte ^ (letter ? 0x20 : 0));
-    } else if (byte >= 0xC0 && byte < 0xE0 && i + 1 < text.size()) {
-      const auto second = static_cast<unsigned char>(text[i + 1]);
-      const std::uint32_t letter = other_case((byte & 0x1Fu) << 6 | (second & 0x3Fu), upper);
-      out[i] = static_cast<char>(0xC0 | letter >> 6);
-      out[++i] = static_cast<char>(0x80 | (letter & 0x3F));
-    } else {
-      out[i] = text[i];
-    }
+// Writes bytes, or counts them where there is no place to write to.
+struct TextWriter {
+  char* out = nullptr;
+  std::size_t size = 0;
+
+  void byte(std::uint32_t value) {
+    if (out != nullptr) out[size] = static_cast<char>(value);
+    ++size;
   }
+  void letter(std::uint32_t code) {
+    if (code < 0x80) return byte(code);
+    if (code < 0x800) {
+      byte(0xC0 | code >> 6);
+    } else {
+      if (code < 0x10000) {
+        byte(0xE0 | code >> 12);
+      } else {
+        byte(0xF0 | code >> 18);
+        byte(0x80 | (code >> 12 & 0x3F));
+      }
+      byte(0x80 | (code >> 6 & 0x3F));
+    }
+    byte(0x80 | (code & 0x3F));
+  }
+};
+
+// What a small sigma looks through when it asks whether its word ends.
+constexpr bool joins_words(std::uint32_t code) {
+  return code == '\'' || code == '.' || code == ':' || code == '^' || code == '`' || code == 0xAD ||
+         code == 0xB7 || code == 0x2019 || (code >= 0x300 && code <= 0x36F);
+}
+constexpr bool has_case(std::uint32_t code) {
+  if (code < 0x80) return (code | 0x20) - 'a' < 26;
+  return other_case(code, true) != code || other_case(code, false) != code ||
+         several_capitals(code) != nullptr;
+}
+// A capital sigma at `at` is the last letter of its word; `within`: it is not the first.
+inline bool ends_word(std::string_view text, std::size_t at, bool within) {
+  if (!within) return false;
+  for (at += 2; at < text.size();) {
+    const auto next = character_at(text, at);
+    if (!next.valid) return true;
+    if (!joins_words(next.code)) return !has_case(next.code);
+    at += next.bytes;
+  }
+  return true;
+}
+
+inline bool is_ascii(std::string_view text) {
+  std::uint32_t all = 0;
+  for (const char c : text)
+    all |= static_cast<unsigned char>(c);
+  return all < 0x80;
+}
+
+// All letters in the other case, as Java has them: ß becomes SS, and Σ at the end of a word ς. What
+// is not UTF-8 stays. `out` null: nothing is written. Returns how many bytes these are.
+inline std::size_t write_in_case(std::string_view text, bool upper, char* out) {
+  constexpr std::uint32_t kCapitalSigma = 0x3A3, kLastSigma = 0x3C2, kDottedCapitalI = 0x130;
+  const auto first = upper ? 'a' : 'A';
+  const auto in_other_case = [&](std::uint32_t letter) {
+    return letter ^ (letter - static_cast<std::uint32_t>(first) < 26 ? 0x20 : 0);
+  };
+  if (out != nullptr && is_ascii(text)) {
+    for (std::size_t i = 0; i < text.size(); ++i)
+      out[i] = static_cast<char>(in_other_case(static_cast<unsigned char>(text[i])));
+    return text.size();
+  }
+  TextWriter writer{out};
+  bool within = false;  // A word: there was a letter, and nothing since that ends it.
+  for (std::size_t at = 0; at < text.size();) {
+    const auto one = character_at(text, at);
+    if (!one.valid) {
+      writer.byte(one.code);
+    } else if (one.code < 0x80) {
+      writer.byte(in_other_case(one.code));
+    } else if (const auto* several = upper ? several_capitals(one.code) : nullptr) {
+      for (const auto part : several->parts) {
+        if (part != 0) writer.letter(part);
+      }
+    } else if (!upper && one.code == kCapitalSigma && ends_word(text, at, within)) {
+      writer.letter(kLastSigma);
+    } else {
+      writer.letter(!upper && one.code == kDottedCapitalI ? 'i' : other_case(one.code, upper));
+      if (!upper && one.code == kDottedCapitalI) writer.letter(0x307);
+    }
+    if (!upper && !(one.valid && joins_words(one.code))) within = one.valid && has_case(one.code);
+    at += one.bytes;
+  }
+  return writer.size;
+}
+inline std::size_t size_in_case(std::string_view text, bool upper) {
+  return is_ascii(text) ? text.size() : write_in_case(text, upper, nullptr);
 }
 
 }  // namespace holdfast::sql

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::sql {
 
 bool is_reserved(std::string_view upper) {
@@ -26,6 +28,19 @@ Result<std::string> take_name(TokenReader& tokens, std::string_view what) {
     return error;
   }
   return tokens.take().text;
+}
+
+Result<std::string> take_table_name(TokenReader& tokens, std::string_view what) {
+  const Position at = tokens.peek().at;
+  HF_ASSIGN_OR_RETURN(auto name, take_name(tokens, what));
+  std::string all = name;
+  while (tokens.accept_sign(".")) {
+    HF_ASSIGN_OR_RETURN(name, take_name(tokens, what));
+    all += '.' + name;
+  }
+  if (all == name) return name;
+  return unsupported_at(at, "the catalog or database of " + escape(all),
+                        "all tables are in one: write " + escape(name) + " alone");
 }
 
 Result<std::vector<std::string>> take_names(TokenReader& tokens, std::string_view what) {

@@ -61,6 +61,8 @@ class TokenReader {
 
 // A name: quoted, or a word that is no reserved one.
 Result<std::string> take_name(TokenReader& tokens, std::string_view what);
+// The name of a table or view. One with its catalog or database is refused.
+Result<std::string> take_table_name(TokenReader& tokens, std::string_view what);
 // (name, name, …)
 Result<std::vector<std::string>> take_names(TokenReader& tokens, std::string_view what);
 // A name may stand here: the one of AS, or a word that begins nothing else. Else an empty text.

@@ -149,8 +149,10 @@ std::optional<Type> common_type(const Type& left, const Type& right) {
   }
   if (left.is_integer() && right.is_integer()) return Type{std::max(left.kind, right.kind)};
   const Type a = as_decimal(left), b = as_decimal(right);
-  const std::uint32_t scale = std::max(a.scale, b.scale);
-  return bounded(std::max(a.precision - a.scale, b.precision - b.scale) + scale, scale);
+  // As in Flink, digits before the point are kept, and those behind it where there is room left.
+  const std::uint32_t whole = std::max(a.precision - a.scale, b.precision - b.scale);
+  const std::uint32_t scale = std::min(std::max(a.scale, b.scale), kMaxDigits - whole);
+  return decimal_type(whole + scale, scale);
 }
 
 std::optional<Type> arithmetic_type(Arithmetic operation, const Type& left, const Type& right) {

@@ -117,10 +117,8 @@ std::string text_of(const Value& value, const Type& type) {
 }
 
 std::optional<Value> value_of(std::string_view text, const Type& type) {
-  if (type.kind == Kind::kString) {
-    if (type.precision != 0) text = first_characters(text, type.precision);
-    return Value::of_text(std::string(text));
-  }
+  // As in Flink, the length of VARCHAR(n) counts where a CAST asks for it only.
+  if (type.kind == Kind::kString) return Value::of_text(std::string(text));
   text = without_blanks(text);
   switch (type.kind) {
     case Kind::kBoolean: return boolean_of(text);

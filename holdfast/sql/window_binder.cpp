@@ -40,8 +40,10 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
   if (window.size_ms / window.slide_ms > 100'000)
     return error_at(at, "a window has more than 100000 slides");
   const std::int64_t unit = cumulates ? window.size_ms : window.slide_ms;
-  if (window.size_ms > 36'500 * kDayMs || window.offset_ms <= -unit || window.offset_ms >= unit)
-    return error_at(at, "a window is shorter than 36500 days, and its offset than its slide");
+  if (window.size_ms > 36'500 * kDayMs) return error_at(at, "a window is shorter than 36500 days");
+  if (!hops && (window.offset_ms <= -unit || window.offset_ms >= unit))
+    return error_at(at, "the offset of TUMBLE is shorter than its size");
+  window.offset_ms %= unit;  // Windows that begin each slide: a whole slide further are the same.
   return window;
 }
 

@@ -115,7 +115,9 @@ TEST(Expression, FunctionsOfTexts) {
          {"CONCAT_WS('-', 'a', NULL, 'b')", "STRING a-b"},
          {"CONCAT_WS(NULL, 'a')", "STRING NULL"},
          {"REPLACE('banana', 'an', 'x')", "STRING bxxa"},
-         {"REPLACE('ab', '', 'x')", "STRING ab"},
+         {"REPLACE('ab', '', 'x')", "STRING xaxbx"},
+         {"REPLACE('', '', 'x')", "STRING x"},
+         {"REPLACE(s, '', '-')", "STRING -g-r-ö-ß-e- -%-"},
          {"REVERSE(s)", "STRING % eßörg"},
          {"REPEAT('ab', 2)", "STRING abab"},
          {"LPAD('hi', 5, 'ö?')", "STRING ö?öhi"},
@@ -125,6 +127,8 @@ TEST(Expression, FunctionsOfTexts) {
          {"RIGHT(s, 3)", "STRING e %"},
          {"RIGHT(s, -1)", "STRING "},
          {"INITCAP('aB cD-e1f')", "STRING Ab Cd-E1f"},
+         {"INITCAP('äöüßéñ')", "STRING äöüßéñ"},
+         {"INITCAP('ÀÉ xY 1aB aéb.x')", "STRING ÀÉ Xy 1ab AéB.X"},
          {"POSITION('ö' IN s)", "INT 3"},
          {"LOCATE('a', 'banana', 3)", "INT 4"},
          {"INSTR(s, 'z')", "INT 0"},
@@ -138,6 +142,116 @@ TEST(Expression, FunctionsOfTexts) {
   EXPECT_NE(answer("REPEAT('abc', 99999999)").find("longer than 16 MiB"), std::string::npos);
   EXPECT_NE(answer("REPLCE(s, 'a', 'b')").find("did you mean REPLACE?"), std::string::npos);
   EXPECT_NE(answer("LEFT(s)").find("LEFT wants 2 arguments"), std::string::npos);
+}
+
+// As Java has them: a letter may become several, and a capital sigma at the end of a word another one.
+TEST(Expression, LettersOfUnicodeInTheOtherCase) {
+  check({{"UPPER('äöüßéñ')", "STRING ÄÖÜSSÉÑ"},
+         {"LOWER('ΑΣ Σ ΣΑΣ. Σ''Α')", "STRING ας σ σας. σ'α"},
+         {"UPPER('İIı')", "STRING İII"},
+         {"LOWER('İIı')", "STRING i̇iı"},
+         {"UPPER('ŉẖ')", "STRING ʼNH\u0331"},
+         {"UPPER('ﬁﬂﬃ')", "STRING FIFLFFI"},
+         {"UPPER('ԱԲև')", "STRING ԱԲԵՒ"},
+         {"LOWER('ႠᲐ')", "STRING ⴀა"},
+         {"UPPER('𐐨𐐀')", "STRING 𐐀𐐀"},
+         {"LOWER('ǅǄ')", "STRING ǆǆ"},
+         {"UPPER('ⓐꭰ')", "STRING ⒶᎠ"},
+         {"UPPER(s)", "STRING GRÖSSE %"}});
+}
+
+// As in Flink.
+TEST(Expression, AnEmptyTextHasNoParts) {
+  check({{"SPLIT_INDEX('', ',', 0)", "STRING NULL"},
+         {"SPLIT_INDEX(',', ',', 0)", "STRING "},
+         {"SPLIT_INDEX(',', ',', 1)", "STRING "},
+         {"SPLIT_INDEX(',', ',', 2)", "STRING NULL"}});
+}
+
+// Each is what Flink 2.3 says.
+TEST(Expression, IntervalsMoveDatesAndTimes) {
+  check({{"DATE '2024-01-31' + INTERVAL '1' MONTH", "DATE 2024-02-29"},
+         {"DATE '2024-01-31' + INTERVAL '1' DAY", "DATE 2024-02-01"},
+         {"DATE '2024-01-31' - INTERVAL '1' DAY", "DATE 2024-01-30"},
+         {"DATE '2024-03-31' - INTERVAL '1' MONTH", "DATE 2024-02-29"},
+         {"DATE '2024-03-31' - INTERVAL '25' HOUR", "DATE 2024-03-30"},
+         {"DATE '1960-02-29' + INTERVAL '23' HOUR", "DATE 1960-02-29"},
+         {"DATE '1960-02-29' - INTERVAL '49' HOUR", "DATE 1960-02-27"},
+         {"DATE '1960-02-29' - INTERVAL '1' YEAR", "DATE 1959-02-28"},
+         {"INTERVAL '1' DAY + DATE '2024-01-31'", "DATE 2024-02-01"},
+         {"INTERVAL '1' MONTH + DATE '2024-01-31'", "DATE 2024-02-29"},
+         {"INTERVAL '1' DAY + ts", "TIMESTAMP(3) 2023-11-15 22:13:20.123"},
+         {"TIMESTAMP '2024-03-31 10:11:12.345' + INTERVAL '1' MONTH",
+          "TIMESTAMP(3) 2024-04-30 10:11:12.345"},
+         {"TIMESTAMP '2024-03-31 10:11:12.345' - INTERVAL '13' MONTH",
+          "TIMESTAMP(3) 2023-02-28 10:11:12.345"},
+         {"TIMESTAMP '2024-03-31 10:11:12.345' + INTERVAL '-1' MONTH",
+          "TIMESTAMP(3) 2024-02-29 10:11:12.345"},
+         {"TIMESTAMP '2024-02-29 10:00:00' - INTERVAL '1' YEAR",
+          "TIMESTAMP(3) 2023-02-28 10:00:00.000"},
+         {"ts + INTERVAL '1' DAY + INTERVAL '1' MONTH", "TIMESTAMP(3) 2023-12-15 22:13:20.123"},
+         {"CAST(NULL AS DATE) + INTERVAL '1' DAY", "DATE NULL"},
+         {"CAST(NULL AS DATE) + INTERVAL '1' MONTH", "DATE NULL"}});
+  for (const auto& [text, words] :
+       Cases{{"DATE '9999-12-31' + INTERVAL '1' DAY", "years 1 to 9999"},
+             {"i + INTERVAL '1' MONTH", "there is no INT + INTERVAL"},
+             {"INTERVAL '1' MONTH - DATE '2024-01-31'", "INTERVAL … MONTH here is not supported"},
+             {"ts + INTERVAL '1.5' MONTH", "is no number of MONTH"},
+             {"ts + INTERVAL 'x' YEAR", "is no number of YEAR"},
+             {"ts + INTERVAL '999999' MONTH", "longer than 9999 years"},
+             {"ts + INTERVAL '1-2' YEAR TO MONTH", "write one after the other"}})
+    EXPECT_NE(answer(text).find(words), std::string::npos) << text << ": " << answer(text);
+}
+
+// Digits before the point are kept, and inside a sum nothing is rounded. All as in Flink 2.3.
+TEST(Expression, DecimalsWhoseCommonScaleHasNoRoom) {
+  const std::string a = "CAST(12345678901234567890123456789012 AS DECIMAL(38, 0))";
+  const std::string b = "CAST(1.0000000001 AS DECIMAL(38, 30))";
+  const auto is = [&](const std::string& text, const std::string& wanted) {
+    EXPECT_EQ(answer(text), wanted) << text;
+  };
+  is(a + " + " + b, "DECIMAL(38, 6) 12345678901234567890123456789013.000000");
+  is(a + " - " + b, "DECIMAL(38, 6) 12345678901234567890123456789011.000000");
+  is(b + " - " + a, "DECIMAL(38, 6) -12345678901234567890123456789011.000000");
+  is(a + " * " + b, "DECIMAL(38, 6) 12345678902469135780246913578024.345679");
+  is(a + " / " + b, "DECIMAL(38, 6) 12345678900000000000123456788999.654321");
+  is("MOD(" + a + ", " + b + ")", "DECIMAL(38, 30) 0.654321100100000000000000000000");
+  is("CASE WHEN i > 0 THEN " + b + " ELSE " + a + " END", "DECIMAL(38, 0) 1");
+  is("COALESCE(" + b + ", " + a + ")", "DECIMAL(38, 0) 1");
+  is(a + " > " + b, "BOOLEAN true");
+  const std::string c = "CAST(12345678901234567890123456 AS DECIMAL(38, 2))";
+  const std::string d = "CAST(1.55555555555 AS DECIMAL(20, 15))";
+  is(c + " + " + d, "DECIMAL(38, 6) 12345678901234567890123457.555556");
+  is(c + " - " + d, "DECIMAL(38, 6) 12345678901234567890123454.444444");
+  is("CASE WHEN i > 0 THEN " + d + " ELSE " + c + " END", "DECIMAL(38, 2) 1.56");
+  EXPECT_NE(answer(a + " + CAST(99999999999999999999999999999999999999 AS DECIMAL(38, 0)) + " + b)
+                .find("does not fit DECIMAL(38, 0)"),
+            std::string::npos);
+}
+
+TEST(Expression, BetweenInEitherOrder) {
+  check({{"5 BETWEEN SYMMETRIC 7 AND 3", "BOOLEAN true"},
+         {"5 BETWEEN ASYMMETRIC 7 AND 3", "BOOLEAN false"},
+         {"5 NOT BETWEEN SYMMETRIC 7 AND 3", "BOOLEAN false"},
+         {"5 BETWEEN SYMMETRIC n AND 7", "BOOLEAN NULL"},
+         {"n BETWEEN SYMMETRIC 1 AND 7", "BOOLEAN NULL"},
+         {"9 BETWEEN SYMMETRIC n AND 7", "BOOLEAN NULL"}});
+  std::string nested = "i";
+  for (int i = 0; i < 40; ++i)
+    nested = "CASE WHEN i BETWEEN SYMMETRIC 1 AND " + nested + " THEN 1 ELSE 2 END";
+  EXPECT_NE(answer(nested).find("more than 20000 parts"), std::string::npos);
+}
+
+// Any grouping of AND and OR has the same value, so there is no bound on how many there are.
+TEST(Expression, AThousandConditionsAreNotTooDeep) {
+  for (const std::string word : {"OR", "AND"}) {
+    std::string text = "i = 0";
+    for (int i = 1; i < 1000; ++i)
+      text += " " + word + (word == "OR" ? " i = " : " i <> ") + std::to_string(i + 7000);
+    EXPECT_EQ(answer(text + (word == "OR" ? " OR i = 7" : "")),
+              word == "OR" ? "BOOLEAN true" : "BOOLEAN false");
+    EXPECT_EQ(answer("CASE WHEN " + text + " THEN 1 ELSE 2 END"), "INT 2");
+  }
 }
 
 TEST(Expression, FunctionsOfTimes) {

@@ -70,6 +70,43 @@ TEST(Parser, WhatIsNotSupportedIsNamed) {
             "line 1, column 8: INSERT OVERWRITE is not supported; INSERT INTO is");
 }
 
+TEST(Parser, NamesOfCatalogsAndDatabasesAreRefused) {
+  const std::string said =
+      "the catalog or database of default_catalog.db.t is not supported; all "
+      "tables are in one: write t alone";
+  EXPECT_EQ(refusal(kTable + "SELECT v FROM default_catalog.db.t"), "line 2, column 15: " + said);
+  EXPECT_EQ(refusal(kTable + "INSERT INTO default_catalog.db.t SELECT 1"),
+            "line 2, column 13: " + said);
+  EXPECT_EQ(refusal("CREATE TABLE default_catalog.db.t (v INT) WITH ('connector' = 'none')"),
+            "line 1, column 14: " + said);
+  EXPECT_EQ(refusal("CREATE VIEW default_catalog.db.t AS SELECT 1"), "line 1, column 13: " + said);
+  EXPECT_NE(
+      refusal(kTable + "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE db.t, DESCRIPTOR(ts), INTERVAL "
+                       "'1' SECOND)) GROUP BY window_start, window_end")
+          .find("database of db.t is not supported"),
+      std::string::npos);
+}
+
+TEST(Parser, WhatMakesJsonIsRefusedBeforeItsArguments) {
+  const std::string said =
+      " is not supported; JSON_VALUE, JSON_QUERY and JSON_EXISTS read JSON; a sink of 'format' = "
+      "'json' writes ROW(…), ARRAY[…] and MAP[…] as JSON";
+  EXPECT_EQ(refusal("SELECT JSON_OBJECT('K' VALUE 1)"), "line 1, column 8: JSON_OBJECT" + said);
+  EXPECT_EQ(refusal("SELECT JSON_OBJECT(KEY 'K' VALUE 1 ABSENT ON NULL)"),
+            "line 1, column 8: JSON_OBJECT" + said);
+  EXPECT_EQ(refusal("SELECT JSON_ARRAYAGG(v ABSENT ON NULL)"),
+            "line 1, column 8: JSON_ARRAYAGG" + said);
+}
+
+TEST(Parser, CommentsOfTablesAndColumnsSayNothing) {
+  EXPECT_EQ(refusal("CREATE TABLE t (v INT COMMENT 'x', w AS v + 1 COMMENT 'it''s', comment INT) "
+                    "COMMENT 'y' WITH ('connector' = 'none');\n"
+                    "CREATE VIEW u COMMENT 'z' AS SELECT v, w, comment FROM t; SELECT * FROM u"),
+            "");
+  EXPECT_EQ(refusal("CREATE TABLE t (v INT COMMENT x)"),
+            "line 1, column 31: expected a text behind COMMENT, found 'x'");
+}
+
 // Flink's hints stand in comments: a query without them would be another one.
 TEST(Parser, HintsAreRefusedByNameAndCommentsStay) {
   EXPECT_EQ(refusal("SELECT\n  /*+ STATE_TTL('t' = '1 h') */ v FROM t"),
@@ -101,6 +138,18 @@ TEST(Parser, WindowsWantTheirTimeAndTheirGroups) {
             std::string::npos);
   EXPECT_NE(refusal(of + "ts), INTERVAL '0' SECOND)) GROUP BY window_start, window_end")
                 .find("longer than nothing"),
+            std::string::npos);
+  // Windows that begin each slide are moved by what is left of the offset, as in Flink.
+  const auto moved = [&](const std::string& call) {
+    return refusal(kTable + "SELECT COUNT(*) FROM TABLE(" + call +
+                   ")) GROUP BY window_start, window_end");
+  };
+  const std::string second = "INTERVAL '1' SECOND", seven = "INTERVAL '7' SECOND";
+  EXPECT_EQ(moved("HOP(TABLE t, DESCRIPTOR(ts), " + second + ", " + second + ", " + seven), "");
+  EXPECT_EQ(moved("CUMULATE(TABLE t, DESCRIPTOR(ts), " + second + ", " + second + ", " + seven),
+            "");
+  EXPECT_NE(moved("TUMBLE(TABLE t, DESCRIPTOR(ts), " + second + ", " + seven)
+                .find("the offset of TUMBLE is shorter than its size"),
             std::string::npos);
   EXPECT_EQ(refusal(kTable + "SELECT HOP_START(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND) FROM "
                              "t GROUP BY HOP(ts, INTERVAL '1' SECOND, INTERVAL '5' SECOND)"),

@@ -103,6 +103,8 @@ bool is_compiled_text(const sql::Expression& e) {
   }
 }
 
+constexpr std::size_t kMostParts = 2'000;  // Of conditions that stand together.
+
 // The operation itself, whatever its operands are.
 bool is_compiled(const sql::Expression& e) {
   const auto type_of = [&](std::size_t i) -> const sql::Type& { return e.arguments[i]->type; };
@@ -112,6 +114,9 @@ bool is_compiled(const sql::Expression& e) {
     case Operation::kIsNull: return true;
     case Operation::kAnd:
     case Operation::kOr:
+      // A compiler takes 10 ms for each part, and gives a processor back when the query ends only.
+      if (sql::size_of(e) > kMostParts) return false;
+      [[fallthrough]];
     case Operation::kNot:
     case Operation::kIsTrue:
     case Operation::kIsFalse:

@@ -136,6 +136,7 @@ class NodeWriter {
     if (rank.ranking != sql::Ranking::kRowNumber) return not_compiled("RANK or DENSE_RANK");
     if (!by_columns(rank.order)) return not_compiled("an order by what is no column");
     begin(input_row(0));
+    if (rank.earliest) return earliest_row(rank);
     constant("std::uint64_t", "kFirst", number_text(rank.first) + "u");
     constant("std::uint64_t", "kLast", number_text(rank.last) + "u");
     constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
@@ -143,8 +144,7 @@ class NodeWriter {
     alias("Key", key_type(rank.partition));
     key("key", "Row", rank.partition, 0);
     compare(rank.order);
-    give("const Row& row, [[maybe_unused]] std::int64_t number",
-         rank.numbered ? "followed_by<Row" + self_ + ">(row, some(number))" : "row");
+    give_numbered(rank);
     if (rank.by_columns) column("end", "Row", rank.end_column);
     made_.member = rank.by_columns ? "WindowRank" : "RunningRank";
     made_.texts_move = true;
@@ -267,6 +267,20 @@ class NodeWriter {
            get + ", b" + get + ");");
     }
     line("    return order;\n  }");
+  }
+  Made earliest_row(const sql::Rank& rank) {
+    alias("Key", key_type(rank.partition));
+    key("key", "Row", rank.partition, 0);
+    column("time", "Row", rank.order.front().value->column);
+    give_numbered(rank);
+    made_.member = "EarliestRow";
+    made_.fetches = true;
+    made_.passes = true;
+    return end();
+  }
+  void give_numbered(const sql::Rank& rank) {
+    give("const Row& row, [[maybe_unused]] std::int64_t number",
+         rank.numbered ? "followed_by<Row" + self_ + ">(row, some(number))" : "row");
   }
   // Equal rows once, in this order.
   void count_rows(const std::vector<sql::OrderKey>& keys) {

@@ -8,21 +8,22 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kCivilHeader, kClockRowsHeader, kFurtherAggregatesHeader, kGraphGroupsHeader,
-    kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
-    kJoinRulesHeader, kLargePagesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverRowsHeader,
-    kPoolHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
-    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
-    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kValuePartsHeader,
-    kValuesHeader, kWindowJoinHeader;
+    kChangesHeader, kCivilHeader, kClockRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader,
+    kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
+    kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader,
+    kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
+    kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader, kSortedRunsHeader,
+    kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader,
+    kTextsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 37> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 39> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
+    {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
     {"holdfast/stream/compile/runtime/aggregates.hpp", kAggregatesHeader},
     {"holdfast/stream/compile/runtime/bag.hpp", kBagHeader},
@@ -30,6 +31,7 @@ inline constexpr std::array<RuntimeHeader, 37> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/bytes.hpp", kBytesHeader},
     {"holdfast/stream/compile/runtime/changes.hpp", kChangesHeader},
     {"holdfast/stream/compile/runtime/clock_rows.hpp", kClockRowsHeader},
+    {"holdfast/stream/compile/runtime/earliest_row.hpp", kEarliestRowHeader},
     {"holdfast/stream/compile/runtime/further_aggregates.hpp", kFurtherAggregatesHeader},
     {"holdfast/stream/compile/runtime/graph.hpp", kGraphHeader},
     {"holdfast/stream/compile/runtime/graph_groups.hpp", kGraphGroupsHeader},

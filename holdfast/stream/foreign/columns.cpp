@@ -81,9 +81,8 @@ bool ColumnReader::read(std::uint64_t number, Value& value) const {
   if (has_bounds(type_.kind) && !bounds(number, begin, end)) return false;
   if (type_.is_nested()) return parts(begin, end, value);
   if (type_.kind != Kind::kString) return plain(number, value);
-  auto text = data_.substr(begin, end - begin);
+  const auto text = data_.substr(begin, end - begin);
   if (!is_valid_utf8(text)) return false;
-  if (type_.precision != 0) text = sql::first_characters(text, type_.precision);
   value = Value::of_text(std::string(text));
   return true;
 }

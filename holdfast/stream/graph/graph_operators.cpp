@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/stream/graph/earliest_row.hpp>
 #include <holdfast/stream/graph/group_operators.hpp>
 #include <holdfast/stream/graph/join_operators.hpp>
 #include <holdfast/stream/graph/processing_time.hpp>
@@ -52,6 +53,7 @@ class Make {
   Made operator()(const sql::Unnest&) const { return std::make_unique<UnnestRows>(parts_); }
   Made operator()(const sql::Rank& rank) const {
     if (rank.by_columns) return std::make_unique<WindowRank>(parts_);
+    if (rank.earliest) return std::make_unique<EarliestRow>(parts_);
     return std::make_unique<RunningRank>(parts_, retracts_);
   }
   Made operator()(const sql::OverAggregate&) const { return std::make_unique<OverRows>(parts_); }

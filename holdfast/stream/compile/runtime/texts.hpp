@@ -48,9 +48,10 @@ inline Maybe<bool> like(const Maybe<Text>& text, const Maybe<Text>& steps,
 template <bool kUpper>
 Maybe<Text> in_case(Run& run, const Maybe<Text>& text) {
   if (!text.known) return {};
-  char* const made = run.output.texts().take(text.value.size);
+  const auto size = sql::size_in_case(view_of(text.value), kUpper);
+  char* const made = run.output.texts().take(size);
   sql::write_in_case(view_of(text.value), kUpper, made);
-  return some(Text{made, text.value.size});
+  return some(Text{made, size});
 }
 template <std::uint64_t kMost>
 Maybe<Text> concatenated(Run& run, std::uint32_t too_long, const Maybe<Text>& a,
