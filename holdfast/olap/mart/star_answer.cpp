@@ -6,21 +6,10 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/mart/program.hpp>
+#include <holdfast/olap/mart/row_order.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
-
-// Whether row `a` comes before row `b`, by the values of the order's keys.
-bool before(const std::vector<StarPlan::Key>& order, const sql::Row& a, const sql::Row& b) {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto& key = order[i];
-    if (a[i].null != b[i].null) return a[i].null == HF_MUTANT("O49", key.nulls_first, true);
-    if (a[i].null) continue;
-    const int result = sql::compare(a[i], b[i], key.value->type);
-    if (result != 0) return HF_MUTANT("O29", key.descending, false) ? result > 0 : result < 0;
-  }
-  return false;
-}
 
 // The rows of groups, for programs of what stands over them.
 class GroupInput : public Input {
@@ -123,7 +112,7 @@ Result<StarAnswer> answer(const StarPlan& plan, const MartVersion& version, Team
   HF_ASSIGN_OR_RETURN(auto rows, with_keys(plan, std::move(scanned.rows)));
   if (!plan.order.empty())
     std::stable_sort(rows.begin(), rows.end(), [&](const Ordered& a, const Ordered& b) {
-      return before(plan.order, a.keys, b.keys);
+      return compare_rows(plan.order, a.keys, b.keys) < 0;
     });
   StarAnswer answer;
   answer.names = plan.names;
