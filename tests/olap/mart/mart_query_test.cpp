@@ -270,6 +270,13 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
                 .find("is not supported"),
             std::string::npos);
   EXPECT_NE(error("SELECT").find("line 1"), std::string::npos);
+  EXPECT_EQ(error("SELECT COUNT(*) FROM sales LEFT JOIN customers ON customer = ckey "
+                  "AND region = 'ASIA'"),
+            "line 1, column 28: a condition of a LEFT JOIN beside its key is not supported; write "
+            "CASE WHEN … THEN … END where its columns are read; WHERE drops rows of the fact");
+  EXPECT_EQ(error("SELECT COUNT(*) FROM sales WHERE id = (SELECT MAX(ckey) FROM customers)"),
+            "line 1, column 39: a sub-query as a value here is not supported; over streams it can "
+            "stand in SELECT, WHERE and HAVING, outside of aggregates");
   EXPECT_EQ(error("SELECT region, COUNT(*) FROM customers GROUP BY ROLLUP(region)"),
             "line 1, column 56: GROUPING SETS, ROLLUP or CUBE in a query to a star is not "
             "supported; ask once for each set");
