@@ -38,13 +38,20 @@ class SchemaReader {
     if (!text) return Error{text.code(), "--schema " + text.error().detail};
     const auto root = bench::memory::parse_yaml(*text, path_, wrong_);
     if (wrong_.empty()) read(*root);
-    if (!wrong_.empty()) return Error{Errc::kInvalidOption, wrong_.text()};
+    if (!wrong_.empty()) return mistakes();
     HF_RETURN_IF_ERROR(out_.csv.validate());
     HF_RETURN_IF_ERROR(out_.schema.validate());
     return std::move(out_);
   }
 
  private:
+  // A line each; whoever prints an error ends the last one.
+  Error mistakes() const {
+    auto lines = wrong_.text();
+    if (lines.ends_with('\n')) lines.pop_back();
+    return {Errc::kInvalidOption, std::move(lines)};
+  }
+
   void add(bench::memory::Position at, std::string what) { wrong_.add(path_, at, std::move(what)); }
 
   bool is_map(const YamlNode& node, const char* what) {

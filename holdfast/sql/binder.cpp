@@ -44,7 +44,8 @@ class Binder {
       case Form::kScalar:
         if (scope_.scalar_query != nullptr) return (*scope_.scalar_query)(e);
         return unsupported_at(e.at, "a sub-query as a value here",
-                              "it can stand in SELECT, WHERE and HAVING, outside of aggregates");
+                              "over streams it can stand in SELECT, WHERE and HAVING, outside of "
+                              "aggregates");
       case Form::kBetween: return between(e);
       case Form::kLike: return like(e);
       case Form::kCase: return choice(e);

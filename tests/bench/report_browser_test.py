@@ -321,6 +321,23 @@ class ReportTest(unittest.TestCase):
         link = self.memory.evaluate('document.querySelector(".tile a").getAttribute("href")')
         self.assertEqual(self.memory.evaluate(f'document.querySelector("{link}").dataset.operation'), 'sequential_reads')
 
+    def test_the_first_screen_sets_random_reads_beside_those_of_the_same_size_only(self):
+        def random_reads(region, access_bytes):
+            wanted = {'operation': 'sequential_reads', 'region': region}
+            like = next(row for row in report_example.memory_document()['rows'] if wanted.items() <= row.items())
+            return like | {'operation': 'look_ups', 'exec_mode': 'random', 'access_bytes': access_bytes}
+
+        def tile(name, *rows):
+            path = report(pathlib.Path(self.directory.name), report_example.memory_document() | {'rows': list(rows)}, name=name, exit_code=0)
+            tiles = self.texts(self.another_page(path), '.tile')
+            return next(text for text in tiles if text.startswith('Random read'))
+
+        target = [random_reads('target', 64), random_reads('target', 256)]
+        # 256 B of DRAM stood beside 64 B of the target, as if DRAM were so much faster.
+        self.assertNotIn('256 B', tile('sizes', *target, random_reads('dram', 256)))
+        both = tile('size', *target, random_reads('dram', 256), random_reads('dram', 64))
+        self.assertEqual(both.count('64 B'), 2)
+
     def test_charts_stand_in_groups_by_question(self):
         groups = self.memory.evaluate(
             '''[...document.querySelectorAll('section.question')].map((q) => [q.querySelector('h2').textContent,

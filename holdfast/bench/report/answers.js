@@ -19,15 +19,15 @@ function smallest(some) {
   return some.filter((row) => row.access_bytes === least);
 }
 
-// A question, the rows that answer it, by which value, what to say of the row beside its threads, and what the
-// calibration knows where no row does.
+// A question, the rows that answer it, by which value, what to say of the row beside its threads, what the
+// calibration knows where no row does, and in what the row of a second memory must be like that of the first.
 const MEMORY = [
   {title: 'Read', value: rate, rows: (alone) => alone.filter((row) => /read/.test(row.access_kind ?? '') && inOrder(row)),
     names: ['exec_mode', 'access_bytes'], known: 'memory_read_bytes_per_s'},
   {title: 'Random read', value: rate,
     rows: (alone) => smallest(alone.filter((row) =>
       row.access_kind === 'read' && row.exec_mode === 'random' && row.random_distribution !== 'zipf')),
-    names: ['access_bytes']},
+    names: ['access_bytes'], alike: 'access_bytes'},
   {title: 'Write', value: rate, rows: (alone) => alone.filter((row) => persisted(row) && inOrder(row)),
     names: ['exec_mode', 'access_bytes', 'persist_instruction', 'fence_every_operations'], known: 'memory_stream_bytes_per_s'},
   {title: 'Latency, idle', value: time, rows: (alone) => alone.filter(chases),
@@ -67,9 +67,12 @@ function memoryTiles() {
   const results = data.results.filter(({document: one}) => toolOf(one) !== 'kv bench');
   return MEMORY.map((question) => ({title: question.title, entries: results.flatMap(({label, document: one}) => {
     const own = rows.filter((row) => row.result === label && row.subject === 'holdfast');
+    let first = null;
+    const alike = (row) => !first || !question.alike || row[question.alike] === first[question.alike];
     const entries = memoriesOf(own).flatMap((region, i) => {
-      const answer = memoryAnswer(question, own.filter((row) => row.region === region));
+      const answer = memoryAnswer(question, own.filter((row) => row.region === region && alike(row)));
       if (!answer || (question.loaded && i > 0)) return [];
+      first ??= answer.row;
       return [{...answer, of: ofResult(label, i === 0 ? '' : readable('region', region))}];
     });
     const known = one.calibration?.[question.known];

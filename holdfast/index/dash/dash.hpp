@@ -39,6 +39,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/sparse_array.hpp>
+#include <holdfast/blocks/extent.hpp>
 #include <holdfast/blocks/interleave/scheduler.hpp>
 #include <holdfast/index/dash/directory.hpp>
 #include <holdfast/index/dash/segment.hpp>

@@ -32,6 +32,7 @@
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/sparse_array.hpp>
+#include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/fastfair/fastfair_format.hpp>
 #include <holdfast/index/fastfair/node.hpp>
 #include <holdfast/memory/durable_writer.hpp>

@@ -34,6 +34,7 @@
 #include <holdfast/base/function_ref.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/sparse_array.hpp>
+#include <holdfast/blocks/extent.hpp>
 #include <holdfast/blocks/interleave/node_latches.hpp>
 #include <holdfast/blocks/interleave/scheduler.hpp>
 #include <holdfast/index/fptree/inner.hpp>

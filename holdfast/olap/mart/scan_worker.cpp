@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/olap/mart/row_order.hpp>
 #include <holdfast/olap/mart/word_text.hpp>
 
 namespace holdfast::olap::mart {
@@ -14,6 +15,11 @@ std::size_t words_of(const std::vector<GroupKey>& keys) {
   for (const auto& key : keys)
     words += key.words();
   return std::max<std::size_t>(words, 1);
+}
+
+// Rows that a worker must keep of a plan without groups. One at least, so that there is a bound.
+std::uint64_t rows_kept(const StarPlan& plan) {
+  return plan.order.empty() ? StarPlan::kAll : std::max<std::uint64_t>(plan.first_rows(), 1);
 }
 
 enum class Verdict : std::uint8_t { kNone, kSome, kAll };
@@ -42,7 +48,8 @@ ScanWorker::ScanWorker(const StarPlan& plan, const PreparedPlan& prepared,
       rows_buffer_(kChunkRows + 16),
       key_words_(words_of(prepared.keys)),
       table_(key_words_),
-      texts_(prepared.keys.size()) {
+      texts_(prepared.keys.size()),
+      rows_kept_(rows_kept(plan)) {
   for (const auto& aggregate : plan.aggregates)
     states_.emplace_back(aggregate);
   if (plan.grouped) grow();
@@ -107,7 +114,7 @@ Status ScanWorker::add_block(std::size_t number, std::uint64_t most) {
   if (!open) return {};
   ++counts_.read;
   const BlockInput input(columns, number);
-  const auto before = rows_.size();
+  const auto before = collected();
   for (std::uint32_t first = 0; first < rows; first += kChunkRows) {
     HF_ASSIGN_OR_RETURN(const auto those,
                         passing(input, first, std::min(kChunkRows, rows - first)));
@@ -115,7 +122,7 @@ Status ScanWorker::add_block(std::size_t number, std::uint64_t most) {
     if (those.empty()) continue;
     if (!plan_.grouped) {
       HF_RETURN_IF_ERROR(collect(input, number, those));
-      if (rows_.size() - before >= HF_MUTANT("O43", most, 1)) return {};
+      if (collected() - before >= HF_MUTANT("O43", most, 1)) return {};
       continue;
     }
     HF_RETURN_IF_ERROR(number_groups(input, those));
@@ -205,17 +212,43 @@ Status ScanWorker::add_aggregates(const Input& input, std::span<const std::uint3
   return {};
 }
 
+bool ScanWorker::comes_before(const Placed& a, const Placed& b) const {
+  const auto items = plan_.items.size();
+  const int order = compare_rows(plan_.order, std::span(a.second).subspan(items),
+                                 std::span(b.second).subspan(items));
+  return order != 0 ? order < 0 : HF_MUTANT("O54", a.first < b.first, false);
+}
+
+void ScanWorker::drop_behind_limit() {
+  const auto last = rows_.begin() + static_cast<std::ptrdiff_t>(rows_kept_ - 1);
+  std::nth_element(rows_.begin(), last, rows_.end(),
+                   [this](const auto& a, const auto& b) { return comes_before(a, b); });
+  bound_ = *last;
+  rows_.erase(last + 1, rows_.end());
+}
+
+// All outputs of all rows are computed, so that an error does not hang on which rows came before.
 Status ScanWorker::collect(const Input& input, std::size_t block,
                            std::span<const std::uint32_t> rows) {
-  const auto first = rows_.size();
-  for (const auto row : rows)
-    rows_.emplace_back(std::uint64_t{block} * kBlockRows + row, sql::Row());
-  Vector values;
-  for (const auto& program : prepared_.outputs) {
-    HF_RETURN_IF_ERROR(program.run(input, rows, values));
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      rows_[first + i].second.push_back(values.value(program.type(), i));
+  outputs_.resize(prepared_.outputs.size());
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    HF_RETURN_IF_ERROR(prepared_.outputs[i].run(input, rows, outputs_[i]));
+  const auto items = plan_.items.size();
+  Placed one;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    one.first = std::uint64_t{block} * kBlockRows + rows[i];
+    one.second.resize(outputs_.size());
+    const auto make = [&](std::size_t from, std::size_t to) {
+      for (auto at = from; at < to; ++at)
+        one.second[at] = outputs_[at].value(prepared_.outputs[at].type(), i);
+    };
+    make(items, outputs_.size());
+    if (bound_ && HF_MUTANT("O55", !comes_before(one, *bound_), true)) continue;
+    make(0, items);
+    rows_.push_back(std::move(one));
   }
+  // Seldom, so that a row costs a few comparisons.
+  if (rows_.size() / 2 >= std::max<std::uint64_t>(rows_kept_, kChunkRows)) drop_behind_limit();
   return {};
 }
 

@@ -21,7 +21,8 @@ class ScanWorker {
 
   // `most`: rows that are wanted of it, of a plan without groups.
   Status add_block(std::size_t number, std::uint64_t most);
-  std::uint64_t collected() const { return rows_.size(); }
+  // Rows that passed, of a plan without groups.
+  std::uint64_t collected() const { return counts_.passed; }
   const ScanCounts& counts() const { return counts_; }
 
   // Takes over what another has gathered.
@@ -40,6 +41,11 @@ class ScanWorker {
   Status add_words(const Input& input, std::span<const std::uint32_t> rows);
   Status add_aggregates(const Input& input, std::span<const std::uint32_t> rows);
   Status collect(const Input& input, std::size_t block, std::span<const std::uint32_t> rows);
+  // With their place among all rows of the table.
+  using Placed = std::pair<std::uint64_t, sql::Row>;
+  bool comes_before(const Placed& a, const Placed& b) const;
+  // Of a plan with an order and a limit: leaves the rows out that so many others come before.
+  void drop_behind_limit();
   void grow();
   std::size_t groups() const { return dense_ ? *dense_ : table_.size(); }
   sql::Row keys_of(std::size_t group) const;
@@ -56,7 +62,10 @@ class ScanWorker {
   std::vector<TextNumbers> texts_;     // By key; of texts that programs make.
   std::vector<std::int64_t> members_;  // Rows of each group.
   std::vector<AggregateState> states_;
-  std::vector<std::pair<std::uint64_t, sql::Row>> rows_;  // With their place.
+  std::vector<Vector> outputs_;  // Of the rows at hand.
+  std::vector<Placed> rows_;
+  std::uint64_t rows_kept_;  // That an answer with an order can have; all where it has no limit.
+  std::optional<Placed> bound_;  // So many rows are not behind this one.
   ScanCounts counts_;
 };
 

@@ -6,21 +6,10 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/mart/program.hpp>
+#include <holdfast/olap/mart/row_order.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
-
-// Whether row `a` comes before row `b`, by the values of the order's keys.
-bool before(const std::vector<StarPlan::Key>& order, const sql::Row& a, const sql::Row& b) {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto& key = order[i];
-    if (a[i].null != b[i].null) return a[i].null == HF_MUTANT("O49", key.nulls_first, true);
-    if (a[i].null) continue;
-    const int result = sql::compare(a[i], b[i], key.value->type);
-    if (result != 0) return HF_MUTANT("O29", key.descending, false) ? result > 0 : result < 0;
-  }
-  return false;
-}
 
 // The rows of groups, for programs of what stands over them.
 class GroupInput : public Input {
@@ -70,6 +59,7 @@ Status drop_by_having(const StarPlan& plan, std::vector<sql::Row>& groups) {
 
 struct Ordered {
   sql::Row keys, row;
+  std::size_t number = 0;  // As the scan gave it.
 };
 
 // Groups that HAVING keeps, and their order keys.
@@ -115,16 +105,29 @@ Result<std::vector<sql::Row>> items_of(const StarPlan& plan, const std::vector<s
   return rows;
 }
 
+// Leaves the rows up to the last one that is wanted, in their order; those that are equal in it, as
+// they came. The others are not sorted.
+void put_in_order(const StarPlan& plan, std::vector<Ordered>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].number = i;
+  const auto before = [&](const Ordered& a, const Ordered& b) {
+    const int order = compare_rows(plan.order, a.keys, b.keys);
+    return order != 0 ? order < 0 : HF_MUTANT("O56", a.number < b.number, false);
+  };
+  const auto wanted = std::min<std::uint64_t>(plan.first_rows(), rows.size());
+  const auto end = rows.begin() + static_cast<std::ptrdiff_t>(wanted);
+  std::nth_element(rows.begin(), end, rows.end(), before);
+  rows.erase(end, rows.end());
+  std::sort(rows.begin(), rows.end(), before);
+}
+
 }  // namespace
 
 Result<StarAnswer> answer(const StarPlan& plan, const MartVersion& version, Team& team,
                           VectorWidth width) {
   HF_ASSIGN_OR_RETURN(auto scanned, scan(version, plan, team, width));
   HF_ASSIGN_OR_RETURN(auto rows, with_keys(plan, std::move(scanned.rows)));
-  if (!plan.order.empty())
-    std::stable_sort(rows.begin(), rows.end(), [&](const Ordered& a, const Ordered& b) {
-      return before(plan.order, a.keys, b.keys);
-    });
+  if (!plan.order.empty()) put_in_order(plan, rows);
   StarAnswer answer;
   answer.names = plan.names;
   answer.counts = scanned.counts;

@@ -152,7 +152,8 @@ class Planner {
       split(folded_exactly(std::move(on)), plan_.filters);
       if (left && (plan_.filters.size() != first + 1 || !key_of(*plan_.filters.back())))
         return unsupported_at(join.at, "a condition of a LEFT JOIN beside its key",
-                              "write it in WHERE, with OR … IS NULL");
+                              "write CASE WHEN … THEN … END where its columns are read; "
+                              "WHERE drops rows of the fact");
       if (left) HF_RETURN_IF_ERROR(take_key(plan_.filters.size() - 1));
     }
     if (select_.where == nullptr) return {};

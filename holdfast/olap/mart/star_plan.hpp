@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/olap/mart/schema.hpp>
 #include <holdfast/olap/mart/star_columns.hpp>
@@ -41,6 +42,11 @@ struct StarPlan {
   std::vector<std::string> names;  // Of the items.
   std::vector<Key> order;
   std::uint64_t limit = kAll, offset = 0;
+
+  // Rows up to the last one that the limit lets through.
+  std::uint64_t first_rows() const {
+    return limit > kAll - offset ? kAll : limit + HF_MUTANT("O44", offset, 0);
+  }
 };
 
 // Errors: kInvalidOption, kUnsupported: with line, column and a hint.

@@ -6,7 +6,6 @@
 #include <new>
 #include <utility>
 
-#include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/mart/scan_worker.hpp>
 #include <holdfast/olap/morsels.hpp>
 
@@ -15,9 +14,7 @@ namespace {
 
 // Rows that are wanted of a plan without groups and order.
 std::uint64_t wanted(const StarPlan& plan) {
-  if (plan.grouped || !plan.order.empty() || plan.limit > StarPlan::kAll - plan.offset)
-    return StarPlan::kAll;
-  return plan.limit + HF_MUTANT("O44", plan.offset, 0);
+  return plan.grouped || !plan.order.empty() ? StarPlan::kAll : plan.first_rows();
 }
 
 }  // namespace

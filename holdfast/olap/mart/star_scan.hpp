@@ -32,8 +32,8 @@ struct ScannedRows {
   ScanCounts counts;
 };
 
-// Without groups, rows come in the order in which they are stored; where the plan has no order, no
-// more than its limit and offset want.
+// Without groups, rows come in the order in which they are stored. Of a plan with a limit some are
+// left out that its answer has not: where it has no order, not all of them are looked at.
 Result<ScannedRows> scan(const MartVersion& version, const StarPlan& plan, Team& team,
                          VectorWidth width);
 

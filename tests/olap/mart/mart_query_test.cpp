@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <holdfast/olap/mart/star_answer.hpp>
+#include <holdfast/olap/mart/star_scan.hpp>
 
 #include "dull_star.hpp"
 #include "mart_support.hpp"
@@ -172,6 +173,44 @@ TEST(MartQuery, ManyBlocksAndMoreGroupsThanAnArrayHolds) {
   EXPECT_EQ(few.counts.passed, 10u);
 }
 
+// Many rows share a place in the order; the first ones are those that are stored first, whichever
+// worker came to them. The scan keeps some more than are wanted, not all.
+TEST(MartQuery, AnOrderWithALimitKeepsNoRowsThatTheAnswerCannotHave) {
+  auto mart = empty_mart(256 * MiB);
+  SalesData data(11, 20'000);
+  load_data(*mart.store, data).value();
+  const auto more = data.tables[0];  // A block for the second worker.
+  append_lines(*mart.store, 0, more).value();
+  data.tables[0].insert(data.tables[0].end(), more.begin(), more.end());
+  const auto version = mart.store->version();
+  const DullStar dull(version->schema(), data);
+  std::uint64_t seed = 0;
+  for (const std::string order : {"quantity", "gift DESC NULLS LAST, channel", "id DESC"}) {
+    const auto text = "SELECT id, channel FROM sales ORDER BY " + order + " LIMIT ";
+    for (const char* limit : {"0", "7 OFFSET 3", "40 OFFSET 9000"})
+      compare(*mart.store, dull, text + limit, ++seed);
+    const auto plan = plan_star(text + "7", version->schema());
+    Team team(2);
+    const auto scanned = scan(*version, *plan, team, VectorWidth::kAvx512);
+    EXPECT_LT(scanned->rows.size(), 30'000u) << order;
+    EXPECT_EQ(scanned->counts.passed, 40'000u);
+  }
+  EXPECT_EQ(rows(*mart.store, "SELECT id FROM sales ORDER BY id DESC LIMIT 3"),
+            (std::vector<std::string>{"19999|", "19999|", "19998|"}));
+}
+
+// Also where the rows that are dropped are the ones that make it.
+TEST(MartQuery, AnOrderWithALimitHidesNoError) {
+  auto mart = empty_mart(256 * MiB);
+  load_data(*mart.store, SalesData(11, 30'000)).value();
+  for (const char* direction : {"", " DESC"})
+    EXPECT_EQ(ask(*mart.store, std::string("SELECT 1 / (id - 20000) FROM sales ORDER BY id") +
+                                   direction + " LIMIT 1")
+                  .error()
+                  .detail,
+              "line 1, column 10: division by zero");
+}
+
 TEST(MartQuery, SumsHave128BitsAndWhatDoesNotFitIsAnError) {
   auto mart = empty_mart();
   SalesData data(5, 0);
@@ -231,6 +270,13 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
                 .find("is not supported"),
             std::string::npos);
   EXPECT_NE(error("SELECT").find("line 1"), std::string::npos);
+  EXPECT_EQ(error("SELECT COUNT(*) FROM sales LEFT JOIN customers ON customer = ckey "
+                  "AND region = 'ASIA'"),
+            "line 1, column 28: a condition of a LEFT JOIN beside its key is not supported; write "
+            "CASE WHEN … THEN … END where its columns are read; WHERE drops rows of the fact");
+  EXPECT_EQ(error("SELECT COUNT(*) FROM sales WHERE id = (SELECT MAX(ckey) FROM customers)"),
+            "line 1, column 39: a sub-query as a value here is not supported; over streams it can "
+            "stand in SELECT, WHERE and HAVING, outside of aggregates");
   EXPECT_EQ(error("SELECT region, COUNT(*) FROM customers GROUP BY ROLLUP(region)"),
             "line 1, column 56: GROUPING SETS, ROLLUP or CUBE in a query to a star is not "
             "supported; ask once for each set");

@@ -111,8 +111,9 @@ class OlapCommand(unittest.TestCase):
                 (good.replace('customer: BIGINT', 'customer: STRING'), "and the key of customers is BIGINT"),
                 ('fact: 7', 'fact: a map is wanted')):
             description.write_text(wrong)
-            self.assertIn(message, self.run_olap('load', '--schema', str(description), '--region', self.region,
-                                                 code=2).stderr)
+            said = self.run_olap('load', '--schema', str(description), '--region', self.region, code=2).stderr
+            self.assertIn(message, said)
+            self.assertFalse(said.endswith('\n\n'), said)  # An empty line stood behind the mistakes.
         for delimiter in ('""', '"||"'):
             description.write_text(good.replace('csv: {', f'csv: {{delimiter: {delimiter}, '))
             self.assertIn('delimiter: one character is wanted', self.run_olap(
