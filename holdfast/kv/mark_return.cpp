@@ -149,8 +149,8 @@ Status return_to_mark(Medium& medium, const Superblock& superblock) {
   HF_RETURN_IF_ERROR(
       HF_MUTANT("K126", medium.put_word(kMarkWordAt, mark.head | kReturningBit), ok_status()));
   HF_RETURN_IF_ERROR(medium.order());  // From here on there is no way back.
-  // A word that says sealed vouches for the dead bits, but not while the returning bit is there: then
-  // both are put anew. So they need no order either.
+  // A word that says sealed vouches for the dead bits, but not while the returning bit is there:
+  // then both are put anew. So they need no order either.
   HF_RETURN_IF_ERROR(returning.put_bits());
   HF_RETURN_IF_ERROR(returning.put_words());
   HF_RETURN_IF_ERROR(medium.order());  // All of it is done when the word says so.
