@@ -277,7 +277,7 @@ void add_bench_run_command(CLI::App& bench, int& exit_code) {
                "With a /dev/daxX.Y: all the device holds may be lost");
   app.add_option("--filter", options.filters,
                  "Only runs whose name or parameters contain this, for example random_reads or "
-                 "access_size=64; may be repeated");
+                 "access_size=64; repeated: one of them");
   app.add_flag("--list", arguments->list, "The benchmarks and how many runs each has; run nothing");
   app.add_flag("--dry-run", arguments->dry_run, "Every run with its parameters; run nothing");
   app.add_option("--scale", arguments->scale,
@@ -319,7 +319,7 @@ void add_bench_list_command(CLI::App& bench, int& exit_code) {
   app.add_option("FILE", arguments->options.path, "Workload file or directory")
       ->capture_default_str();
   app.add_option("--filter", arguments->options.filters,
-                 "Only runs whose name or parameters contain this; may be repeated");
+                 "Only runs whose name or parameters contain this; repeated: one of them");
   app.footer(
       "`holdfast bench run FILE` runs them. Suites with subjects of their own: holdfast kv bench, "
       "holdfast blocks bench, holdfast index bench, holdfast stream bench.\n"

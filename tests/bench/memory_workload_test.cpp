@@ -116,6 +116,8 @@ TEST(WorkloadFile, OlderSpellingsMeanTheSame) {
   EXPECT_EQ(c.delay_ns, 10'000);
   EXPECT_EQ(config_of("custom_operations: \"r64,w64_cache\"").chain,
             config_of("custom_operations: \"r_64, w_64_cache\"").chain);
+  // With a unit it is what it says.
+  EXPECT_EQ(config_of("pause_frequency: 1, pause_length_micros: 20ns").delay_ns, 20);
 }
 
 TEST(WorkloadFile, MatrixIsEveryCombinationTheLastKeyFastest) {

@@ -294,7 +294,10 @@ class FileReader {
       return {};
     }
     auto text = node.text;
-    if (spelling == "pause_length_micros") text += "us";  // An older key with its unit in its name.
+    // An older key with its unit in its name. What has one is read as it is.
+    if (spelling == "pause_length_micros" && !text.empty() &&
+        text.find_first_not_of("0123456789.") == std::string::npos)
+      text += "us";
     Config scratch;
     if (const auto status = key.set(scratch, text); !status) {
       std::istringstream mistakes(status.error().detail);  // A chain may have several.
