@@ -207,7 +207,7 @@ first_record() {
   echo "examples/first_store.cpp keeps a record of how often it was run. Twice, each a process of its own:"
   for _ in 1 2; do (cd "$place" && ../release/examples/first_store); done
   rm -rf "$place"
-  say "compiling the command: about another minute"
+  say "compiling the command: half a minute more"
 }
 
 # A part of the tour: real events as a stream. Without Python or a network it says so, and the tour goes on.
