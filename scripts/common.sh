@@ -131,13 +131,14 @@ configure() {
   fi
   options="$*"
   if [ -e "$dir/build.ninja" ] && [ -e "$dir/.run-options" ] && [ "$(cat "$dir/.run-options")" = "$options" ]; then return 0; fi
-  # ccache helps who builds again and again, with tests. CI builds once, and so does ./run tour without tests: they are
-  # faster by precompiled headers, of which ccache keeps nothing, and by sources in few pieces.
+  # ccache helps who builds again and again, with tests: each source by itself. CI builds once, and so does ./run tour
+  # without tests: they are faster by precompiled headers, of which ccache keeps nothing, and by sources in few pieces. So
+  # is who has no ccache.
   case "$options ${CI:-}" in
-    *HOLDFAST_TESTS=OFF*) launcher= ;;
-    *true) launcher= && set -- -DHOLDFAST_PIECES=ON "$@" ;;
+    *HOLDFAST_TESTS=OFF* | *true) launcher= ;;
     *) launcher=${CMAKE_CXX_COMPILER_LAUNCHER:-$(command -v ccache || true)} ;;
   esac
+  [ -n "$launcher" ] || set -- -DHOLDFAST_PIECES=ON "$@"
   logged "configure-$preset" cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" "$@"
   printf '%s\n' "$options" >"$dir/.run-options"
 }
