@@ -17,10 +17,8 @@
 #include <holdfast/bench/memory/verification.hpp>
 #include <holdfast/bench/runner.hpp>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(HF_TSAN)
+#ifdef HF_SANITIZED
 constexpr bool kSanitized = true;  // Every load is also a call.
-#elif defined(__clang__)
-constexpr bool kSanitized = __has_feature(address_sanitizer);
 #else
 constexpr bool kSanitized = false;
 #endif
