@@ -102,9 +102,13 @@ TEST(EarliestRow, IsShownOnceWhenTheWatermarkHasComeToItAndNeverCorrected) {
     ++life;
   };
   begin();
+  std::int64_t time = 0, partition = 0;
   for (std::int64_t number = 0; number < 6'000; ++number) {
-    const auto time = number / 3 + static_cast<std::int64_t>(random.below(40));
-    const auto of = static_cast<std::int64_t>(random.below(kNumbersModulo)) + number / 4;
+    if (random.below(4) != 0) {  // Else one of the same time and partition, which comes too late.
+      time = number / 3 + static_cast<std::int64_t>(random.below(40));
+      partition = static_cast<std::int64_t>(random.below(kNumbersModulo));
+    }
+    const auto of = partition + kNumbersModulo * number;  // No row is as another.
     const bool advances = random.below(3) == 0;
     if (advances) watermark = std::max(watermark, time - 20);
     model.take(time, of);
