@@ -185,7 +185,7 @@ class OverRows {
         (table <= kFrames && !take_ordered(rest, number)) || rest.size != 0)
       return false;
     // Also of one that is gone: of a key a checkpoint has one entry.
-    next_number_ = std::max(next_number_, number + 1);
+    if (table <= kFrames) next_number_ = std::max(next_number_, number + 1);
     if (state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
     if (!stored.take_begin(state, mark)) return false;
     Entry& partition = partitions_.at(key);
