@@ -176,7 +176,6 @@ const char* right(Arguments a, const Type&, Value& out) {
   return nullptr;
 }
 
-// Words begin behind what is neither a letter nor a digit of ASCII.
 // As in Flink, words are of the letters and digits of ASCII: any other letter is between two words.
 const char* initcap(Arguments a, const Type&, Value& out) {
   std::string result;

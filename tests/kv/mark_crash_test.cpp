@@ -227,6 +227,10 @@ TEST_P(KvMarkCrash, AReturnIsWholeOrNotBegun) {
   const Report report = crash::check(protocol, check_options(GetParam()));
   EXPECT_TRUE(holds(report));
   EXPECT_GT(report.images_in_all(), 5u);
+  if (GetParam().granularity == Granularity::kLine) {
+    EXPECT_EQ(report.operation(2).barriers(), report.operation(3).barriers() + 3)
+        << "the returning bit; the dead bits and all words; the bit again. And those of a recovery";
+  }
 }
 
 }  // namespace
