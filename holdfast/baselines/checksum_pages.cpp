@@ -8,7 +8,7 @@
 #include <holdfast/blocks/page/page_kernels.hpp>
 #include <holdfast/memory/superblock.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks;  // NOLINT: of these the baselines are made.
 namespace {
@@ -209,4 +209,4 @@ std::vector<PageId> ChecksumPages::verify() const {
   return torn;
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

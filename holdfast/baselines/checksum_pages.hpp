@@ -24,7 +24,7 @@
 #include <holdfast/blocks/page/page_store.hpp>
 #include <holdfast/memory/region.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using holdfast::blocks::Extent;
 using holdfast::blocks::PageFlush;
@@ -77,4 +77,4 @@ class ChecksumPages {
   std::uint64_t store_id_ = 0;
 };
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

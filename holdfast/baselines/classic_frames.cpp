@@ -14,7 +14,7 @@
 #include <holdfast/base/hash.hpp>
 #include <holdfast/baselines/log_formats.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
 using holdfast::blocks::Record;
@@ -87,4 +87,4 @@ const Frames& classic_frames() {
   return frames;
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

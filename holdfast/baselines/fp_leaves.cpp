@@ -8,7 +8,7 @@
 
 #include <holdfast/blocks/interleave/fiber.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks;  // NOLINT: of these the baselines are made.
 
@@ -313,4 +313,4 @@ Fiber<InsertResult> insert(Member& member, Leaf& leaf, NodeLatch& latch, const K
   }
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

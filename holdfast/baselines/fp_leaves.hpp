@@ -27,7 +27,7 @@
 #include <holdfast/blocks/interleave/scheduler.hpp>
 #include <holdfast/memory/region.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using holdfast::blocks::Extent;
 using holdfast::blocks::Interleaving;
@@ -86,4 +86,4 @@ class FpLeaves {
   NodeLatches latches_;
 };
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

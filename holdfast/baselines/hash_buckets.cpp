@@ -4,7 +4,7 @@
 
 #include <holdfast/blocks/interleave/fiber.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks;  // NOLINT: of these the baselines are made.
 
@@ -202,4 +202,4 @@ Fiber<InsertResult> insert_in_bucket(Member& member, Bucket& bucket, NodeLatch& 
   }
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

@@ -22,7 +22,7 @@
 #include <holdfast/blocks/interleave/scheduler.hpp>
 #include <holdfast/memory/region.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using holdfast::blocks::Extent;
 using holdfast::blocks::Interleaving;
@@ -73,4 +73,4 @@ class HashBuckets {
   NodeLatches latches_;
 };
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

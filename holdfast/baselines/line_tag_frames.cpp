@@ -12,7 +12,7 @@
 
 #include <holdfast/baselines/log_formats.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
 using holdfast::blocks::Record;
@@ -101,4 +101,4 @@ const Frames& line_tag_frames() {
   return frames;
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

@@ -1,6 +1,6 @@
 #include <holdfast/baselines/log_formats.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 const char* segment_preparation(LogFormat format) {
   switch (format) {
@@ -22,4 +22,4 @@ void register_log_formats() {
   register_frames(kDancing, dancing_frames());
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

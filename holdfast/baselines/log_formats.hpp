@@ -15,7 +15,7 @@
 
 #include <holdfast/blocks/log/frames.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using holdfast::blocks::LogFormat;
 
@@ -42,4 +42,4 @@ const holdfast::blocks::log_detail::Frames& classic_frames();
 const holdfast::blocks::log_detail::Frames& header_frames();
 const holdfast::blocks::log_detail::Frames& dancing_frames();
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

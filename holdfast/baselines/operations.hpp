@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 // How the operations of a *_many call run.
 enum class Machinery : std::uint8_t {
@@ -20,4 +20,4 @@ struct KeyValue {
   bool operator==(const KeyValue&) const = default;
 };
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

@@ -15,7 +15,7 @@
 
 #include <holdfast/baselines/log_formats.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
 using holdfast::blocks::Record;
@@ -144,4 +144,4 @@ const Frames& parity_frames() {
   return frames;
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

@@ -16,7 +16,7 @@
 
 #include <holdfast/baselines/log_formats.hpp>
 
-namespace holdfast::bench::baselines {
+namespace holdfast::baselines {
 
 using namespace holdfast::blocks::log_detail;  // NOLINT: what frames are made of.
 using holdfast::blocks::Record;
@@ -135,4 +135,4 @@ const Frames& popcount_frames() {
   return frames;
 }
 
-}  // namespace holdfast::bench::baselines
+}  // namespace holdfast::baselines

@@ -9,7 +9,7 @@
 namespace holdfast::blocks {
 namespace {
 
-using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
+using namespace holdfast::baselines;  // NOLINT: what this tests.
 
 class BufferCrash : public testing::TestWithParam<crash::Model> {};
 INSTANTIATE_TEST_SUITE_P(Models, BufferCrash, testing::ValuesIn(page_models()),

@@ -10,7 +10,7 @@
 namespace holdfast::blocks {
 namespace {
 
-using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
+using namespace holdfast::baselines;  // NOLINT: what this tests.
 
 using Content = std::vector<std::byte>;
 constexpr std::uint32_t kPages = 16, kBytes = 512;

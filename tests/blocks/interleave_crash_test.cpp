@@ -11,7 +11,7 @@
 namespace holdfast::blocks {
 namespace {
 
-using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
+using namespace holdfast::baselines;  // NOLINT: what this tests.
 
 using Contents = std::map<std::uint64_t, std::uint64_t>;
 

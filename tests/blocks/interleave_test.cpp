@@ -10,7 +10,7 @@
 namespace holdfast::blocks {
 namespace {
 
-using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
+using namespace holdfast::baselines;  // NOLINT: what this tests.
 
 constexpr Machinery kMachineries[] = {Machinery::kLoop, Machinery::kStateMachines,
                                       Machinery::kCoroutines};

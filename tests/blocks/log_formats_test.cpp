@@ -9,12 +9,12 @@ namespace {
 
 TEST(LogFormats, AreRefusedByNameWhereTheirModuleIsNotLinked) {
   EXPECT_EQ(log_detail::registered_formats(), std::vector{LogFormat::kChecksum});
-  for (const auto& [file, format] : {std::pair{"line_tags", bench::baselines::kLineTags},
-                                     {"poplog", bench::baselines::kPopcount},
-                                     {"rawl", bench::baselines::kParity},
-                                     {"classic", bench::baselines::kClassic},
-                                     {"header", bench::baselines::kHeader},
-                                     {"header_dancing", bench::baselines::kDancing}}) {
+  for (const auto& [file, format] : {std::pair{"line_tags", baselines::kLineTags},
+                                     {"poplog", baselines::kPopcount},
+                                     {"rawl", baselines::kParity},
+                                     {"classic", baselines::kClassic},
+                                     {"header", baselines::kHeader},
+                                     {"header_dancing", baselines::kDancing}}) {
     auto golden =
         read_golden_log(std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/log_" + file + "_padded.v2.hex");
     ASSERT_FALSE(golden.lsns.empty()) << file;

@@ -8,7 +8,7 @@ namespace {
 
 class GoldenLog : public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override { bench::baselines::register_log_formats(); }
+  void SetUp() override { baselines::register_log_formats(); }
   GoldenLogFile golden_ =
       read_golden_log(std::string(HOLDFAST_GOLDEN_DIRECTORY) + "/log_" + GetParam() + ".hex");
 };

@@ -161,7 +161,7 @@ TEST(LogHoles, Hole05ACountOfTwoWordsMayMatchASubset) {
   auto region = blocks::dram(4 * KiB + 3 * 8 * KiB);
   const blocks::log_detail::Segment segment{&region, region.data(), 8 * KiB, 1, 1, false};
   for (std::uint64_t length = 0; length < 200; ++length)
-    ASSERT_EQ(bench::baselines::popcount_frames().frame_bytes(segment, length) % 8, 0u);
+    ASSERT_EQ(baselines::popcount_frames().frame_bytes(segment, length) % 8, 0u);
 }
 
 TEST(LogHoles, Hole06ADeadEntryOfAGroupComesBackBehindANewOne) {
@@ -290,11 +290,11 @@ TEST(LogHoles, LineTagsStoredLastNeedOneFenceAndNothingElse) {
 // formats that rest on lines are not for media where sectors tear.
 TEST(LogHoles, TheInterfaceRefusesFormatsWhereTheyAreNotSound) {
   LogOptions dense;
-  dense.format = bench::baselines::kLineTags;
+  dense.format = baselines::kLineTags;
   dense.padded = false;
   EXPECT_EQ(dense.validate().code(), Errc::kInvalidOption);
 
-  bench::baselines::register_log_formats();
+  baselines::register_log_formats();
   for (const auto format : blocks::log_detail::registered_formats()) {
     Protocol<std::uint64_t> protocol;
     protocol.workload = [=](Region& region, Workload& run) {

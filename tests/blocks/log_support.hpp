@@ -76,7 +76,7 @@ struct LogKind {
 
 // Ours and the published formats, dense and padded.
 inline std::vector<LogKind> all_kinds() {
-  bench::baselines::register_log_formats();
+  baselines::register_log_formats();
   std::vector<LogKind> kinds;
   for (const auto format : log_detail::registered_formats()) {
     for (const bool padded : {true, false}) {

@@ -466,7 +466,7 @@ TEST(LogOptions, RefusesWhatItCannotBeAndNamesTheField) {
   refused(with([](auto& o) { o.lanes = 65; }), "lanes=65");
   refused(with([](auto& o) { o.format = static_cast<LogFormat>(9); }), "format=9");
   refused(with([](auto& o) {
-            o.format = bench::baselines::kLineTags;
+            o.format = baselines::kLineTags;
             o.padded = false;
           }),
           "padded=false");

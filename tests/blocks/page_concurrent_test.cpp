@@ -15,7 +15,7 @@
 namespace holdfast::blocks {
 namespace {
 
-using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
+using namespace holdfast::baselines;  // NOLINT: what this tests.
 
 using Content = std::vector<std::byte>;
 

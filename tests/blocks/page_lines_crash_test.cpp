@@ -12,7 +12,7 @@
 namespace holdfast::blocks {
 namespace {
 
-using namespace holdfast::bench::baselines;  // NOLINT: what this tests.
+using namespace holdfast::baselines;  // NOLINT: what this tests.
 
 constexpr std::uint32_t kLines = 4;
 using Page = std::array<std::uint64_t, kLines * 8>;

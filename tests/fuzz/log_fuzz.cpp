@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) return 0;
   auto& place = region();
   LogOptions options;
-  bench::baselines::register_log_formats();
+  baselines::register_log_formats();
   const auto formats = log_detail::registered_formats();
   options.format = formats[(data[0] & 0x7f) % formats.size()];
   options.padded = (data[0] & 0x80) != 0 || !log_detail::frames_of(options.format)->works_dense();
