@@ -5,6 +5,11 @@ Every write-back, fence and sync that a traced test binary reaches is dropped on
 the tests must notice. A mutant that no test notices survives: either the step is not needed, or a
 test is missing. Exit code 0 if none survives, 1 if one does, 2 if the request was wrong.
 
+First each test of the binary runs alone, which shows the sites that it reaches. A mutant then runs
+the tests that reach its site, until one fails: those first that noticed most mutants before, of
+these the quick ones. A binary that cannot list its tests (GoogleTest's --gtest_list_tests) is run
+whole.
+
   tests/mutation.py build/release/tests/kv/kv_tests_traced
   tests/mutation.py BINARY --changed main             only sites in lines changed since that revision
   tests/mutation.py BINARY --only holdfast/kv/        only sites whose path begins so
@@ -35,34 +40,89 @@ def wrong(message):
     sys.exit(2)
 
 
-def run(binary, arguments, drop, timeout):
-    """Returns 'green', 'red' or 'timeout' (which counts as noticed)."""
-    environment = dict(os.environ, HOLDFAST_DROP_SITE=drop, GTEST_FAIL_FAST="1")
-    environment.pop("HOLDFAST_SITES_OUT", None)
+class Test:
+    """One test of the binary: the sites that it reaches, how long it takes, the mutants it noticed."""
+
+    def __init__(self, name, arguments):
+        self.name = name
+        self.arguments = arguments
+        self.sites = set()
+        self.seconds = 0.0
+        self.noticed = 0
+
+
+def list_tests(binary, arguments):
+    """The tests of a GoogleTest binary that `arguments` select; one that is all of it for another binary."""
     try:
-        done = subprocess.run([binary, *arguments], env=environment, timeout=timeout,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        done = subprocess.run([binary, *arguments, "--gtest_list_tests"], capture_output=True, text=True,
+                              timeout=60, stdin=subprocess.DEVNULL)
+        lines = done.stdout.splitlines() if done.returncode == 0 else []
     except subprocess.TimeoutExpired:
-        return "timeout"
-    return "green" if done.returncode == 0 else "red"
+        lines = []
+    tests, suite = [], None
+    for line in lines:
+        name = line.split("#")[0].rstrip()  # What follows describes a parameter.
+        if re.fullmatch(r"\S+\.", name):
+            suite = name
+        elif suite is not None and re.fullmatch(r"  \S+", name) and "DISABLED_" not in suite + name:
+            full = suite + name.strip()
+            tests.append(Test(full, [*arguments, f"--gtest_filter={full}"]))
+    return tests or [Test(Path(binary).name, arguments)]
 
 
-def reached_sites(binary, arguments, timeout):
-    """Runs the binary as it is; returns the sites it reached and how long it took."""
+def reach(binary, test, timeout):
+    """Runs the test as it is; fills in the sites it reaches and how long it takes."""
     with tempfile.NamedTemporaryFile(mode="r", suffix=".sites") as out:
         environment = dict(os.environ, HOLDFAST_SITES_OUT=out.name)
         environment.pop("HOLDFAST_DROP_SITE", None)
         begin = time.monotonic()
         try:
-            done = subprocess.run([binary, *arguments], env=environment, timeout=timeout,
+            done = subprocess.run([binary, *test.arguments], env=environment, timeout=timeout,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
-            wrong(f"{binary} takes longer than {timeout} s without any mutation; raise --timeout")
-        seconds = time.monotonic() - begin
+            return f"{test.name} takes longer than {timeout} s without any mutation; raise --timeout"
+        test.seconds = time.monotonic() - begin
         if done.returncode != 0:
-            sys.stderr.buffer.write(done.stdout[-4000:])
-            wrong(f"{binary} fails without any mutation (exit code {done.returncode})")
-        return sorted({line.strip() for line in out.read().splitlines() if line.strip()}), seconds
+            end = done.stdout[-4000:].decode(errors="replace")
+            return f"{end}\n{test.name} fails without any mutation (exit code {done.returncode})"
+        test.sites = {line.strip() for line in out.read().splitlines() if line.strip()}
+    return None
+
+
+def reached_sites(binary, arguments, timeout, jobs):
+    """Runs every test of the binary as it is; returns the tests and the sites they reach."""
+    tests = list_tests(binary, arguments)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        runs = [pool.submit(reach, binary, test, timeout) for test in tests]
+        for done, future in enumerate(concurrent.futures.as_completed(runs), 1):
+            if future.result() is not None:
+                pool.shutdown(cancel_futures=True)
+                wrong(future.result())
+            progress(f"{done}/{len(tests)} tests run without a mutant")
+    return tests, sorted(set().union(*(test.sites for test in tests)))
+
+
+def run(binary, tests, site):
+    """Drops the site in the tests that reach it: 'green', 'red' or 'timeout' (which counts as noticed)."""
+    environment = dict(os.environ, HOLDFAST_DROP_SITE=site, GTEST_FAIL_FAST="1")
+    environment.pop("HOLDFAST_SITES_OUT", None)
+    of_site = [test for test in tests if site in test.sites]
+    for test in sorted(of_site, key=lambda test: (-test.noticed, test.seconds)):
+        try:
+            done = subprocess.run([binary, *test.arguments], env=environment, timeout=max(10.0, 5 * test.seconds),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+            verdict = "green" if done.returncode == 0 else "red"
+        except subprocess.TimeoutExpired:
+            verdict = "timeout"
+        if verdict != "green":
+            test.noticed += 1
+            return verdict
+    return "green"
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r{text} ", end="", file=sys.stderr)
 
 
 def changed_lines(base):
@@ -133,7 +193,7 @@ def main():
     parser.add_argument("--seed", default="1", metavar="TEXT", help="which of them (default: 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--timeout", type=float, default=600, metavar="S",
-                        help="for the run without mutation; a mutant gets five times what that run took, "
+                        help="for a test without a mutant; with one it gets five times what it took, "
                              "at least 10 s (default: 600)")
     parser.add_argument("--allow", type=Path, default=ROOT / "tests" / "mutation_allow.txt", metavar="FILE")
     parser.add_argument("--list", action="store_true", help="print the sites and stop")
@@ -148,7 +208,7 @@ def main():
 
     binary = str(Path(options.binary).resolve())
     allowed = read_allowed(options.allow)
-    sites, seconds = reached_sites(binary, arguments, options.timeout)
+    tests, sites = reached_sites(binary, arguments, options.timeout, options.jobs)
     sites = [site for site in sites if split_site(site)[1].startswith(options.only)]
     if options.changed is not None:
         changed = changed_lines(options.changed)
@@ -165,11 +225,10 @@ def main():
         print(f"{min(options.sample, len(sites))} of {len(sites)} sites, drawn by --seed {options.seed}")
         random.Random(options.seed).shuffle(sites)
         del sites[options.sample:]
-    limit = max(10.0, 5 * seconds)
     counts = {"red": 0, "timeout": 0}
     survivors, excused = [], []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = {pool.submit(run, binary, arguments, site, limit): site for site in sites}
+        runs = {pool.submit(run, binary, tests, site): site for site in sites}
         for done, future in enumerate(concurrent.futures.as_completed(runs), 1):
             site, verdict = runs[future], future.result()
             if verdict == "green":
@@ -179,8 +238,7 @@ def main():
                     print(f"survived  {site}", flush=True)
             else:
                 counts[verdict] += 1
-            if sys.stderr.isatty():
-                print(f"\r{done}/{len(sites)} mutants, {len(survivors)} survived ", end="", file=sys.stderr)
+            progress(f"{done}/{len(sites)} mutants, {len(survivors)} survived")
     if sys.stderr.isatty():
         print(file=sys.stderr)
 

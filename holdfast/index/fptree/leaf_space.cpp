@@ -28,11 +28,13 @@ struct LeafSpace::Part {
 void LeafSpace::scan(Part& part) const {
   constexpr std::uint32_t kAhead = 16;  // Lines asked for before they are read.
   const bool read_only = writer_.region().read_only();
+  // A process that was killed may have stored what is read here and not waited. Each part writes the
+  // number of leaves back, too: a fence holds for the write-backs of its own thread.
+  if (!read_only) writer_.persist().write_back(writer_.at(kEverUsedAt), sizeof(std::uint64_t));
   for (auto number = part.begin; number < part.end; ++number) {
     if (number + kAhead < part.end)
       prefetch_for_read(writer_.at(shape_.leaf_at(number + kAhead) + kCacheLineBytes));
     const auto one = leaf(number);
-    // A process that was killed may have stored it and not waited.
     if (!read_only) one.write_back_use();
     switch (one.use(id_, number)) {
       case Leaf::Use::kFree: part.free.push_back(number); break;
@@ -46,10 +48,6 @@ void LeafSpace::scan(Part& part) const {
 
 Result<std::vector<LeafEntry>> LeafSpace::open(unsigned threads) {
   const Lock lock(mutex_);
-  if (!writer_.region().read_only()) {
-    writer_.persist().write_back(writer_.at(kEverUsedAt), sizeof(std::uint64_t));
-    HF_RETURN_IF_ERROR(writer_.order());
-  }
   const auto ever_used = open_word<SealedWord>(writer_.word(kEverUsedAt), ever_used_context(id_));
   if (!ever_used || *ever_used == 0 || *ever_used > shape_.leaves)
     return Error{Errc::kCorrupt,
