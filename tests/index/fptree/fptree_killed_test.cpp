@@ -1,5 +1,8 @@
 // A process that was killed has stored words that nobody wrote back. The next one sees them: before
 // it answers by them they are durable, so that a power failure later does not take them back.
+#include <memory>
+#include <thread>
+
 #include <holdfast/index/fptree/fptree.hpp>
 #include <holdfast/index/fptree/leaf_space.hpp>
 #include <holdfast/memory/sealed_word.hpp>
@@ -15,7 +18,7 @@ using namespace fptree_detail;
 constexpr FpTreeShape kShape{4, 8};
 
 // Five records in two leaves; then `interrupt`, whose last store is not written back; then
-// operation 1: the tree is opened and key 77 looked up.
+// operation 1: the tree is opened by a thread, and key 77 looked up by another.
 crash::Protocol<IndexState> killed_in(
     const std::function<void(Region&, const DurableWriter&)>& interrupt, bool changes = false) {
   IndexRun<FpTree, FpTreeOptions> run;
@@ -28,7 +31,10 @@ crash::Protocol<IndexState> killed_in(
   protocol.workload = [=](Region& region, crash::Workload& workload) {
     workload.begin(1);
     interrupt(region, DurableWriter(region));
-    (void)FpTree::open(region, blocks::whole(region)).value()->find(77);
+    // A fence of the thread that looks up does not wait for what another one has written back.
+    std::unique_ptr<FpTree> tree;
+    std::thread([&] { tree = FpTree::open(region, blocks::whole(region)).value(); }).join();
+    (void)tree->find(77);
     workload.acknowledge(1);
   };
   protocol.check = [=](const crash::Past<IndexState>& past, const IndexState& seen) {
