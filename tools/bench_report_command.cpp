@@ -16,6 +16,7 @@
 #include "bench_price_command.hpp"
 #include "bench_show_command.hpp"
 #include "console.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -75,7 +76,7 @@ int report(const ReportArguments& arguments) {
     }
   }
   if (!bench::is_standard_output(arguments.out)) {
-    out("{}: {} rows{}, {}\n", arguments.out, rows,
+    out("{}: {}{}, {}\n", arguments.out, counted(rows, "row"),
         invalid > 0 ? fmt::format(" ({} INVALID)", invalid) : "",
         human_bytes(static_cast<double>(html->size())));
   }

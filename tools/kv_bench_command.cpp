@@ -150,8 +150,9 @@ void print_members(const bench::Document& document, const std::string& heading,
     if (line.empty()) continue;
     if (!any) out("\n{}\n", heading);
     any = true;
-    standard_output().write(fit_terminal(fmt::format("  {} {}, {} threads: {}\n", row.operation(),
-                                                     row.subject(), row.threads(), line)));
+    standard_output().write(
+        fit_terminal(fmt::format("  {} {}, {}: {}\n", row.operation(), row.subject(),
+                                 counted(row.threads(), "thread"), line)));
   }
 }
 

@@ -137,10 +137,13 @@ Status load_all(const OlapArguments& arguments) {
   if (report.unknown_keys > 0)
     note("{} keys that no dimension has became NULL\n", with_separators(report.unknown_keys));
   const auto bytes = static_cast<double>(version->catalogue().fact_bytes());
-  note("{} in {} of {} ({:.1f} bytes per row), loaded in {}\n", human_bytes(bytes),
-       counted(version->catalogue().tables[0].blocks.size(), "block"), tables[0].name,
-       bytes / static_cast<double>(std::max<std::uint64_t>(report.rows[0], 1)),
-       human_seconds(seconds_since(begin)));
+  std::uint64_t all = 0;
+  for (const auto& extent : version->catalogue().extents())
+    all += extent.size_bytes;
+  note("{} in {} of {} ({:.1f} bytes per row), {} with dimensions and dictionaries, loaded in {}\n",
+       human_bytes(bytes), counted(version->catalogue().tables[0].blocks.size(), "block"),
+       tables[0].name, bytes / static_cast<double>(std::max<std::uint64_t>(report.rows[0], 1)),
+       human_bytes(static_cast<double>(all)), human_seconds(seconds_since(begin)));
   return {};
 }
 

@@ -30,12 +30,23 @@ except ImportError as error:
 
 def read(path):
     file = pyarrow.parquet.ParquetFile(path)
+    for field in file.schema_arrow:
+        if pyarrow.types.is_nested(field.type):
+            raise TypeError(f"column '{field.name}' is {field.type}; a column of a star has one value in each "
+                            "row: write a file without it, or with its parts as columns")
     schema = pyarrow.schema([(field.name, plain(field.type)) for field in file.schema_arrow])
     options = pyarrow.csv.WriteOptions(include_header=True, quoting_style='all_valid')
     with pyarrow.csv.CSVWriter(sys.stdout.buffer, schema, write_options=options) as writer:
         for batch in file.iter_batches(batch_size=65536):
-            columns = [cut(column) for column in batch.columns]
-            writer.write_table(pyarrow.table(columns, names=schema.names).cast(schema))
+            columns = [value(field, column) for field, column in zip(file.schema_arrow, batch.columns)]
+            writer.write_table(pyarrow.table(columns, names=schema.names))
+
+
+def value(field, column):
+    try:
+        return cut(column).cast(plain(field.type))
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"column '{field.name}' ({field.type}): {error}") from error
 
 
 def cut(column):
@@ -46,11 +57,13 @@ def cut(column):
 
 
 def plain(kind):
-    """A type whose values CSV can have: of dictionaries, their values; of times, milliseconds."""
+    """A type whose values CSV can have: of dictionaries, their values; of times, milliseconds; of bytes, text."""
     if pyarrow.types.is_dictionary(kind):
         return plain(kind.value_type)
     if pyarrow.types.is_timestamp(kind):
         return pyarrow.timestamp('ms')
+    if pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind) or pyarrow.types.is_fixed_size_binary(kind):
+        return pyarrow.string()  # Refused where it is none.
     return kind
 
 

@@ -12,6 +12,7 @@
 
 #include "console.hpp"
 #include "peer_python.hpp"
+#include "text_layout.hpp"
 
 namespace holdfast::tools {
 
@@ -57,7 +58,7 @@ std::string difference(const ResultTable& ours, const ResultTable& theirs) {
                          joined(ours.rows[i]));
   }
   if (ours.rows.size() == theirs.rows.size()) return "";
-  return fmt::format("{} rows there and {} here", theirs.rows.size(), ours.rows.size());
+  return fmt::format("{} there and {} here", counted(theirs.rows.size(), "row"), ours.rows.size());
 }
 
 // Theirs over ours, round by round.

@@ -80,8 +80,8 @@ struct Run {
 
 void print_table(const Run& run) {
   standard_output().write(fit_terminal(fmt::format(
-      "{}: {} rows by {}, {} threads, {} {}; reading alone: {:.1f} GB/s{}\n\n", run.source,
-      with_separators(run.fact_rows), run.layout, run.threads, run.kernel,
+      "{}: {} by {}, {}, {} {}; reading alone: {:.1f} GB/s{}\n\n", run.source,
+      counted(run.fact_rows, "row"), run.layout, counted(run.threads, "thread"), run.kernel,
       run.layout == "row" ? "joins" : "kernels", run.bandwidth / 1e9,
       run.cached ? " (caches: the rows take less than four times the last level)" : "")));
   out("{:<6} {:>10} {:>8} {:>12} {:>7} {:>10} {:>8} {:>11}\n", "query", "median ms", "ns/row",

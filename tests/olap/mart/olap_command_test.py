@@ -262,6 +262,24 @@ class OlapCommand(unittest.TestCase):
         self.assertEqual(self.rows('SELECT * FROM f'),
                          [[cut[0], cut[0]], [cut[1], cut[1]], [cut[2], ''], ['', '']])
 
+    def test_a_column_of_parquet_that_no_row_can_hold_is_named(self):
+        self.has_pyarrow()
+        subprocess.run([PYTHON, '-c', 'import pyarrow as a, pyarrow.parquet as p, sys\n'
+                        'p.write_table(a.table({"id": [1], "tags": [["x", "y"]]}), sys.argv[1] + "/list.parquet")\n'
+                        'p.write_table(a.table({"id": [1], "raw": [b"\\xff"]}), sys.argv[1] + "/bytes.parquet")\n'
+                        'p.write_table(a.table({"id": [1], "raw": [b"text"]}), sys.argv[1] + "/text.parquet")',
+                        str(self.dir)], check=True)
+
+        def load(name, column, code):
+            (self.dir / 'one.yaml').write_text(
+                f'fact: {{name: f, file: {name}.parquet, columns: {{id: INT, {column}: STRING}}}}')
+            return self.run_olap('load', '--schema', f'{self.dir}/one.yaml', '--region', f'{self.dir}/{name}',
+                                 '--python', PYTHON, code=code).stderr
+
+        self.assertIn("list.parquet: column 'tags' is list<", load('list', 'tags', 1))
+        self.assertIn("bytes.parquet: column 'raw' (binary): ", load('bytes', 'raw', 1))
+        self.assertIn('f: 1 row\n', load('text', 'raw', 0))
+
     # Once in some thirty times pyarrow's threads end Python with SIGABRT when all is written.
     def test_parquet_is_there_though_its_process_ends_badly_behind_its_work(self):
         self.has_pyarrow()
