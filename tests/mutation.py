@@ -18,7 +18,7 @@ whole.
 
 The allow-list (tests/mutation_allow.txt) holds accepted survivors, one per line:
   fence holdfast/kv/store.cpp:123  reason why dropping it is harmless
-Line numbers go stale; "fence holdfast/kv/store.cpp `text of the line`  reason" follows the code.
+Line numbers go stale; "fence holdfast/kv/store.cpp `text of the statement`  reason" follows the code.
 """
 
 import argparse
@@ -148,11 +148,18 @@ def split_site(site):
     return step, path, int(line)
 
 
-def source_line(path, line):
+def statement(path, line):
+    """The statement that begins at a line: a call over several lines, also one in a macro, is named by the first."""
     try:
-        return (ROOT / path).read_text().splitlines()[line - 1].strip()
-    except (OSError, IndexError):
+        lines = (ROOT / path).read_text().splitlines()[line - 1:line + 7]
+    except OSError:
         return ""
+    text = ""
+    for part in lines:
+        text += (" " if text else "") + part.strip()
+        if re.search(r"[;{}]\s*(//.*)?$", part):
+            break
+    return text
 
 
 def read_allowed(path):
@@ -178,7 +185,7 @@ def reason_for(site, allowed):
     step, path, line = split_site(site)
     for entry_step, entry_path, entry_line, text, reason in allowed:
         if (step, path) == (entry_step, entry_path):
-            if entry_line == line or (text is not None and text in source_line(path, line)):
+            if entry_line == line or (text is not None and text in statement(path, line)):
                 return reason
     return None
 
@@ -246,7 +253,7 @@ def main():
         print(f"allowed   {site}  ({reason})")
     for site in sorted(survivors):
         _, path, line = split_site(site)
-        print(f"SURVIVED  {site}  {source_line(path, line)}")
+        print(f"SURVIVED  {site}  {statement(path, line)}")
     noticed = counts["red"] + counts["timeout"]
     print(f"mutation score: {noticed}/{len(sites)} dropped sites noticed"
           f" ({counts['timeout']} by time-out), {len(excused)} allowed, {len(survivors)} survived")

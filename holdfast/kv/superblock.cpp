@@ -164,7 +164,7 @@ Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flags) {
 
 Status mend_superblock(Medium& medium, const Superblock& superblock) {
   HF_RETURN_IF_ERROR(medium.put(kSuperblockAt, &superblock, sizeof superblock));
-  return medium.order();
+  return medium.order();  // Before the copy is written again.
 }
 
 KeyHash key_hash_of(const Superblock& superblock) {

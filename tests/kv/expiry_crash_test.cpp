@@ -135,14 +135,8 @@ TEST_P(KvExpiryCrash, BesideThePutThatExpires) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-std::vector<crash::Model> line_models() {
-  std::vector<crash::Model> models;
-  for (const auto& model : crash::all_models())
-    if (model.granularity == Granularity::kLine) models.push_back(model);
-  return models;
-}
 class KvExpiryFences : public OnEveryMedium {};
-INSTANTIATE_TEST_SUITE_P(Medium, KvExpiryFences, testing::ValuesIn(line_models()), medium_name);
+HOLDFAST_ON_MEDIA_THAT_WAIT(KvExpiryFences);
 
 TEST_P(KvExpiryFences, OfRulesAndClocks) {
   Crash crash;

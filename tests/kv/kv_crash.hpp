@@ -188,5 +188,10 @@ std::string medium_name(const testing::TestParamInfo<crash::Model>& info);
   INSTANTIATE_TEST_SUITE_P(                                                                     \
       Medium, suite, testing::ValuesIn(crash::all_models().begin(), crash::all_models().end()), \
       medium_name)
+// A test that counts fences, and on pages syncs.
+#define HOLDFAST_ON_MEDIA_THAT_WAIT(suite)                                                     \
+  INSTANTIATE_TEST_SUITE_P(Medium, suite,                                                      \
+                           testing::Values(crash::kLine, crash::kLineStreaming, crash::kPage), \
+                           medium_name)
 
 }  // namespace holdfast::kv
