@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-STAGES="layers format tidy release report asan tsan fuzz mutation sample kill"
+STAGES="layers format tidy release report asan tsan fuzz mutation steps kill"
 FULL_STAGES="$STAGES java flink kafka slow qemu"
 # By name only: a part of asan.
 ALL_STAGES="$FULL_STAGES asan_units"
@@ -176,12 +176,11 @@ stage_mutation() { # Flushes, fences and syncs that changed are left out, the lo
   fi
 }
 
-# Some steps of the layers that all others stand on, whatever has changed: the same ones each time, so that it fails for a
-# reason. HOLDFAST_SAMPLE_LAYERS="kv index": others, which take minutes each.
-stage_sample() {
+# All steps of the layers that others stand on, whatever has changed. HOLDFAST_STEPS_LAYERS="kv olap": of other layers.
+stage_steps() {
   build_release all
-  LAYERS=${HOLDFAST_SAMPLE_LAYERS:-memory blocks}
-  drop_steps "$QUICK_MEDIA" --sample "${HOLDFAST_SAMPLE:-6}" --seed "${HOLDFAST_SAMPLE_SEED:-1}"
+  LAYERS=${HOLDFAST_STEPS_LAYERS:-memory blocks index}
+  drop_steps "$QUICK_MEDIA"
 }
 
 stage_kill() {

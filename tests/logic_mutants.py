@@ -22,9 +22,9 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
+
+from single_tests import list_tests, notice, reach_all
 
 ROOT = Path(__file__).resolve().parent.parent
 MUTANT = re.compile(r'\bHF_MUTANT\(\s*"([^"]*)"')
@@ -94,45 +94,15 @@ def changed_files(root, base):
     return set(diff.stdout.split())
 
 
-def run(test, timeout, **environment):
-    """(exit code or None after `timeout` seconds, output)"""
-    binary, chosen, repetitions = test
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_MUTANT")}
-    try:
-        done = subprocess.run([binary, f"--gtest_filter={chosen}"], timeout=timeout, stdin=subprocess.DEVNULL,
-                              env=inherited | {"GTEST_FAIL_FAST": "1", "GTEST_REPEAT": repetitions} | environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    except subprocess.TimeoutExpired as expired:
-        return None, (expired.stdout or b"").decode(errors="replace")
-    return done.returncode, done.stdout.decode(errors="replace")
-
-
-def baseline(test, timeout):
-    """The ids that the tests reach, and how long they take."""
-    if not os.access(test[0], os.X_OK):
-        wrong(f"{test[0]} is not a program that can be run; build it first")
-    with tempfile.NamedTemporaryFile(mode="r", suffix=".mutants") as out:
-        begin = time.monotonic()
-        code, output = run(test, timeout, HOLDFAST_MUTANTS_OUT=out.name)
-        seconds = time.monotonic() - begin
-        if code != 0:
-            print(output[-4000:], file=sys.stderr)
-            wrong(f"{test[0]} --gtest_filter={test[1]} fails without any mutant" +
-                  (f" (exit code {code})" if code is not None else f": not done in {timeout} s; raise --timeout"))
-        return set(out.read().split()), seconds
-
-
 def verdict(mutant, tests):
-    """How a mutant was noticed, or None. `tests`: [(test, seconds without mutants)]"""
-    for test, seconds in tests:
-        code, output = run(test, max(10.0, 5 * seconds), HOLDFAST_MUTANT=mutant)
-        if code == 0:
-            continue
-        failed = FAILED_TEST.search(output)
-        running = re.findall(r"^\[ RUN      \] (\S+)", output, re.MULTILINE)
-        name = failed[1] if failed else (running[-1] if running else Path(test[0]).name)
-        return f"by {name}" + (" (time-out)" if code is None else "" if failed else f" (exit code {code})")
-    return None
+    """How a mutant was noticed, or None."""
+    found = notice(tests, mutant, {"HOLDFAST_MUTANT": mutant})
+    if found is None:
+        return None
+    test, code, output = found
+    failed = FAILED_TEST.search(output)
+    name = failed[1] if failed else test.name
+    return f"by {name}" + (" (time-out)" if code is None else "" if failed else f" (exit code {code})")
 
 
 def chosen_mutants(options, mutants):
@@ -157,7 +127,7 @@ def parse():
     parser.add_argument("--seed", default="1", help="any text (default: 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--timeout", type=float, default=900, metavar="S",
-                        help="for a run without mutant; one with a mutant gets five times what that run took, "
+                        help="for a test without a mutant; with one it gets five times what that took, "
                              "at least 10 s (default: 900)")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: where this script lies)")
@@ -182,18 +152,26 @@ def main():
     print(f"{len(chosen)} of {len(mutants)} mutants" +
           (f", sample of seed {options.seed}" if options.sample is not None else ""), flush=True)
 
-    tests_of = {each: [(str(build / binary), only, repetitions) for prefix, binary, only, repetitions in table
-                       if mutants[each][0].startswith(prefix)] for each in chosen}
-    reached, seconds = {}, {}
-    for test in dict.fromkeys(test for each in chosen for test in tests_of[each]):
-        reached[test], seconds[test] = baseline(test, options.timeout)
+    groups = {}  # Line of the table: its tests.
+    for prefix, name, only, repetitions in table:
+        if any(mutants[each][0].startswith(prefix) for each in chosen) and (name, only, repetitions) not in groups:
+            binary = str(build / name)
+            if not os.access(binary, os.X_OK):
+                wrong(f"{binary} is not a program that can be run; build it first")
+            groups[name, only, repetitions] = list_tests(binary, [f"--gtest_filter={only}"], int(repetitions))
+    failed = reach_all([test for tests in groups.values() for test in tests], "HOLDFAST_MUTANTS_OUT", options.timeout,
+                       options.jobs)
+    if failed is not None:
+        wrong(failed)
+    tests_of = {each: [test for prefix, *group in table if mutants[each][0].startswith(prefix)
+                       for test in groups[tuple(group)]] for each in chosen}
 
     counts = {"killed": 0, "allowed": 0, "survived": 0}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = {}
         for each in chosen:
-            reaching = [(test, seconds[test]) for test in tests_of[each] if each in reached[test]]
-            runs[pool.submit(verdict, each, reaching)] = (each, bool(reaching))
+            reaching = any(each in test.reached for test in tests_of[each])
+            runs[pool.submit(verdict, each, tests_of[each])] = (each, reaching)
         for future in concurrent.futures.as_completed(runs):
             each, reaching = runs[future]
             how, word = future.result(), "killed"

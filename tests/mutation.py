@@ -28,9 +28,9 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
+
+from single_tests import list_tests, notice, progress, reach_all
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -38,91 +38,6 @@ ROOT = Path(__file__).resolve().parent.parent
 def wrong(message):
     print(f"mutation.py: {message}", file=sys.stderr)
     sys.exit(2)
-
-
-class Test:
-    """One test of the binary: the sites that it reaches, how long it takes, the mutants it noticed."""
-
-    def __init__(self, name, arguments):
-        self.name = name
-        self.arguments = arguments
-        self.sites = set()
-        self.seconds = 0.0
-        self.noticed = 0
-
-
-def list_tests(binary, arguments):
-    """The tests of a GoogleTest binary that `arguments` select; one that is all of it for another binary."""
-    try:
-        done = subprocess.run([binary, *arguments, "--gtest_list_tests"], capture_output=True, text=True,
-                              timeout=60, stdin=subprocess.DEVNULL)
-        lines = done.stdout.splitlines() if done.returncode == 0 else []
-    except subprocess.TimeoutExpired:
-        lines = []
-    tests, suite = [], None
-    for line in lines:
-        name = line.split("#")[0].rstrip()  # What follows describes a parameter.
-        if re.fullmatch(r"\S+\.", name):
-            suite = name
-        elif suite is not None and re.fullmatch(r"  \S+", name) and "DISABLED_" not in suite + name:
-            full = suite + name.strip()
-            tests.append(Test(full, [*arguments, f"--gtest_filter={full}"]))
-    return tests or [Test(Path(binary).name, arguments)]
-
-
-def reach(binary, test, timeout):
-    """Runs the test as it is; fills in the sites it reaches and how long it takes."""
-    with tempfile.NamedTemporaryFile(mode="r", suffix=".sites") as out:
-        environment = dict(os.environ, HOLDFAST_SITES_OUT=out.name)
-        environment.pop("HOLDFAST_DROP_SITE", None)
-        begin = time.monotonic()
-        try:
-            done = subprocess.run([binary, *test.arguments], env=environment, timeout=timeout,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            return f"{test.name} takes longer than {timeout} s without any mutation; raise --timeout"
-        test.seconds = time.monotonic() - begin
-        if done.returncode != 0:
-            end = done.stdout[-4000:].decode(errors="replace")
-            return f"{end}\n{test.name} fails without any mutation (exit code {done.returncode})"
-        test.sites = {line.strip() for line in out.read().splitlines() if line.strip()}
-    return None
-
-
-def reached_sites(binary, arguments, timeout, jobs):
-    """Runs every test of the binary as it is; returns the tests and the sites they reach."""
-    tests = list_tests(binary, arguments)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        runs = [pool.submit(reach, binary, test, timeout) for test in tests]
-        for done, future in enumerate(concurrent.futures.as_completed(runs), 1):
-            if future.result() is not None:
-                pool.shutdown(cancel_futures=True)
-                wrong(future.result())
-            progress(f"{done}/{len(tests)} tests run without a mutant")
-    return tests, sorted(set().union(*(test.sites for test in tests)))
-
-
-def run(binary, tests, site):
-    """Drops the site in the tests that reach it: 'green', 'red' or 'timeout' (which counts as noticed)."""
-    environment = dict(os.environ, HOLDFAST_DROP_SITE=site, GTEST_FAIL_FAST="1")
-    environment.pop("HOLDFAST_SITES_OUT", None)
-    of_site = [test for test in tests if site in test.sites]
-    for test in sorted(of_site, key=lambda test: (-test.noticed, test.seconds)):
-        try:
-            done = subprocess.run([binary, *test.arguments], env=environment, timeout=max(10.0, 5 * test.seconds),
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-            verdict = "green" if done.returncode == 0 else "red"
-        except subprocess.TimeoutExpired:
-            verdict = "timeout"
-        if verdict != "green":
-            test.noticed += 1
-            return verdict
-    return "green"
-
-
-def progress(text):
-    if sys.stderr.isatty():
-        print(f"\r{text} ", end="", file=sys.stderr)
 
 
 def changed_lines(base):
@@ -215,8 +130,12 @@ def main():
 
     binary = str(Path(options.binary).resolve())
     allowed = read_allowed(options.allow)
-    tests, sites = reached_sites(binary, arguments, options.timeout, options.jobs)
-    sites = [site for site in sites if split_site(site)[1].startswith(options.only)]
+    tests = list_tests(binary, arguments)
+    failed = reach_all(tests, "HOLDFAST_SITES_OUT", options.timeout, options.jobs)
+    if failed is not None:
+        wrong(failed)
+    sites = sorted(site for site in set().union(*(test.reached for test in tests))
+                   if split_site(site)[1].startswith(options.only))
     if options.changed is not None:
         changed = changed_lines(options.changed)
         sites = [site for site in sites if split_site(site)[2] in changed.get(split_site(site)[1], ())]
@@ -232,19 +151,19 @@ def main():
         print(f"{min(options.sample, len(sites))} of {len(sites)} sites, drawn by --seed {options.seed}")
         random.Random(options.seed).shuffle(sites)
         del sites[options.sample:]
-    counts = {"red": 0, "timeout": 0}
-    survivors, excused = [], []
+    noticed, by_timeout, survivors, excused = 0, 0, [], []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = {pool.submit(run, binary, tests, site): site for site in sites}
+        runs = {pool.submit(notice, tests, site, {"HOLDFAST_DROP_SITE": site}): site for site in sites}
         for done, future in enumerate(concurrent.futures.as_completed(runs), 1):
-            site, verdict = runs[future], future.result()
-            if verdict == "green":
+            site, found = runs[future], future.result()
+            if found is None:
                 reason = reason_for(site, allowed)
                 excused.append((site, reason)) if reason else survivors.append(site)
                 if not reason:  # At once: all of it can take an hour.
                     print(f"survived  {site}", flush=True)
             else:
-                counts[verdict] += 1
+                noticed += 1
+                by_timeout += found[1] is None
             progress(f"{done}/{len(sites)} mutants, {len(survivors)} survived")
     if sys.stderr.isatty():
         print(file=sys.stderr)
@@ -254,9 +173,8 @@ def main():
     for site in sorted(survivors):
         _, path, line = split_site(site)
         print(f"SURVIVED  {site}  {statement(path, line)}")
-    noticed = counts["red"] + counts["timeout"]
     print(f"mutation score: {noticed}/{len(sites)} dropped sites noticed"
-          f" ({counts['timeout']} by time-out), {len(excused)} allowed, {len(survivors)} survived")
+          f" ({by_timeout} by time-out), {len(excused)} allowed, {len(survivors)} survived")
     return 1 if survivors else 0
 
 
