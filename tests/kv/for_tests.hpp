@@ -224,6 +224,16 @@ struct ForTests {
     return Reclaimer(rooms(store), maintenance.own_session(), evacuated, counts, waiters)
         .pass(Reclaimer::Choice::kWorthMost, 16, 0.05, 0);
   }
+  // As a large value has it done that finds no room in one piece.
+  static Result<std::uint64_t> empty_segment(StoreBase& store, std::uint64_t segment) {
+    Maintenance& maintenance = store.core()->maintenance;
+    const auto lock = maintenance.hold_off();
+    std::vector<std::uint64_t> evacuated;
+    ReclaimCounts counts;
+    const std::atomic<std::uint32_t> waiters{0};
+    return Reclaimer(rooms(store), maintenance.own_session(), evacuated, counts, waiters)
+        .empty_segment(segment, 0);
+  }
   // How often the background, turn after turn, gets in before a thread that waits to hold it off.
   static std::uint64_t turns_before_a_waiter(StoreBase& store) {
     Maintenance& maintenance = store.core()->maintenance;

@@ -121,6 +121,32 @@ TEST_P(Marks, TheStoreGoesOnFromThere) {
   expect_contents(again, expected);
 }
 
+// A tombstone goes when what it erased is durably dead. Who returns to a mark behind that has the
+// dead bits alone to know it by.
+TEST_P(Marks, WhatIsDeadWithoutATombstoneStaysDead) {
+  Contents expected;
+  {
+    auto store = open();
+    for (char key = 'a'; key < 'g'; ++key)
+      ASSERT_TRUE(
+          store.put(std::string(1, key), expected[std::string(1, key)] = std::string(900, key)));
+    ForTests::seal(store).value();
+    ASSERT_TRUE(store.erase("b"));
+    expected.erase("b");
+    ForTests::seal(store).value();
+    for (int i = 0; i < 3; ++i)  // On pages tails and words of runs wait for syncs.
+      store.sync().value();
+    ForTests::pass(store, 0.5).value();
+    EXPECT_EQ(store.stats().tombstones_dropped, 1u);
+    EXPECT_EQ(store.stats().relocated_bytes, 0u) << "the run with the dead record stays";
+    ASSERT_TRUE(store.mark());
+    ASSERT_TRUE(store.put("c", "later"));
+    ForTests::abandon(store);
+  }
+  auto store = open(at_mark());
+  expect_contents(store, expected);
+}
+
 TEST_P(Marks, ReclamationKeepsWhatTheNewestNeedsAndNoMore) {
   auto store = open();
   Contents expected;

@@ -1,4 +1,6 @@
 // Reclamation, crashed at each of its steps; and what it must never do to a record.
+#include <holdfast/kv/checkpoint.hpp>
+
 #include "kv_crash.hpp"
 
 #include <optional>
@@ -102,6 +104,32 @@ TEST_P(KvReclaimCrash, ATombstoneStaysWhileWhatItErasedLiesInAnOpenRun) {
 // Another thread sealed the run of the erased record, and its word has no fence yet: no word beside
 // it, in the line of blocks 8 to 15, is stored by the thread that reclaims. Until the word is
 // durable the run counts as open, and recovery believes none of its dead bits.
+// The run is kept by a checkpoint. What was moved from it is not marked dead there while a snapshot
+// is open, nor before the next pass.
+TEST_P(KvReclaimCrash, ATombstoneStaysWhileWhatItErasedLiesInARunThatIsKept) {
+  Crash crash;
+  crash.before = [](Tested& store) {
+    for (char key = 'b'; key < 'h'; ++key)
+      store.put(std::string(1, key), value_of(key, 900));
+    store.seal();
+    for (const char* key : {"b", "c", "d"})
+      store.erase(key);
+    store.seal();
+  };
+  crash.during = [](Tested& store) {
+    std::optional<Checkpoint> kept;
+    store.other([&] { kept = store.store().checkpoint().value(); });
+    {
+      const auto snapshot = store.store().snapshot();
+      store.pass();
+    }
+    store.erase("e");
+    store.seal();
+    store.other([&] { ForTests::empty_segment(store.store(), 0).value(); });
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 TEST_P(KvReclaimCrash, TheWordOfARunThatAnotherThreadSealedIsDurableBeforeATombstoneGoes) {
   Crash crash;
   crash.options.segment_bytes = crash.options.initial_bytes = 128 * KiB;
@@ -147,6 +175,30 @@ TEST_P(KvReclaimCrash, RecordsPatchedInPlaceAreMoved) {
     store.seal();
     store.update_word("d", 8, 80);
     store.pass();
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
+// Original and copy are both there after a crash, of one sequence: a checkpoint keeps the first. The
+// second, which was updated in place, lies before it on the medium.
+TEST_P(KvReclaimCrash, ACopyCountsAlsoWhereItLiesBeforeItsOriginal) {
+  Crash crash;
+  crash.options = patchable_options();
+  crash.before = [](Tested& store) {
+    store.put("x", value_of('x', 6000));
+    store.seal();
+    put_a_to_f_and_seal(store);
+    for (const char* key : {"x", "a", "b", "c"})
+      store.erase(key);
+    store.other([&] { ForTests::pass(store.store(), 0.9).value(); });  // The run of x is free.
+  };
+  crash.during = [](Tested& store) {
+    std::optional<Checkpoint> kept;
+    store.other([&] { kept = store.store().checkpoint().value(); });
+    store.pass();
+    store.seal();
+    store.update_word("d", 0, 77);
+    store.update_word("e", 8, 78);
   };
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
@@ -314,8 +366,8 @@ TEST_P(KvReclaimCrash, DeadBitsThatAProcessLeftInCachesAreDurableBeforeATombston
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
-// The run of the original was kept by a pin; the next process knows only what the medium says of
-// it.
+// The run of the original was kept by a pin, and a snapshot was open, so that the original was not
+// marked when it was moved; the next process knows only what the medium says of it.
 TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) {
   Crash crash;
   crash.before = [](Tested& store) {
@@ -324,6 +376,7 @@ TEST_P(KvReclaimCrash, AMovedRecordThatIsErasedAfterACleanCloseDoesNotComeBack) 
     store.seal();
     {
       const Pinned pinned = store.store().get_pinned("d").value();
+      const auto snapshot = store.store().snapshot();
       store.pass();
     }
     store.close();
