@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=x.cpp -DHEADER=holdfast/bench/report/assets.hpp -DNAMESPACE=holdfast::bench::report
+# cmake -DOUTPUT=x.cpp -DHEADER=holdfast/results/report/assets.hpp -DNAMESPACE=holdfast::results::report
 #       -DNAMES="kPage;kStyle" -DFILES="page.html;style.css" -P Embed.cmake
 # makes a source with files as texts, which the header declares. Rewritten only when a file changes (the build calls
 # it then).

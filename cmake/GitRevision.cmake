@@ -8,7 +8,7 @@ endif()
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT
 "// Written by cmake/GitRevision.cmake.
 #pragma once
-namespace holdfast::bench {
+namespace holdfast::results {
 inline constexpr char kGitRevision[] = \"@revision@\";
 }
 " @ONLY)

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/compare.hpp>
+#include <holdfast/results/compare.hpp>
 
 #include "bench_show_command.hpp"
 #include "console.hpp"
@@ -20,7 +20,7 @@ constexpr const char* kCompareName = "holdfast bench compare";
 
 struct CompareArguments {
   std::string before, after, threshold;
-  bench::CompareOptions options;
+  results::CompareOptions options;
   bool json = false;
 };
 
@@ -34,13 +34,13 @@ double parsed_threshold(const std::string& text) {
   return rest == "%" ? number / 100 : number;
 }
 
-int print(const bench::Comparison& comparison, const CompareArguments& arguments) {
+int print(const results::Comparison& comparison, const CompareArguments& arguments) {
   auto options = arguments.options;
   options.columns = table_columns();
-  standard_output().write(arguments.json ? bench::to_json(comparison, options)
-                                         : fit_terminal(bench::table(comparison, options)));
-  if (comparison.count(bench::Verdict::kInvalid) > 0) return kExitUntrusted;
-  return comparison.count(bench::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
+  standard_output().write(arguments.json ? results::to_json(comparison, options)
+                                         : fit_terminal(results::table(comparison, options)));
+  if (comparison.count(results::Verdict::kInvalid) > 0) return kExitUntrusted;
+  return comparison.count(results::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
 }
 
 int compare(CompareArguments& arguments) {
@@ -56,16 +56,16 @@ int compare(CompareArguments& arguments) {
   const auto before = read_result(kCompareName, arguments.before, exit_code);
   if (!before) return exit_code;
   if (alone) {
-    const auto twice = bench::split_again(*before);
+    const auto twice = results::split_again(*before);
     if (!twice) {
       complain(kCompareName, arguments.before + ": " + twice.error().detail);
       return kExitBadRequest;
     }
-    return print(bench::compare(twice->first, twice->second, arguments.options), arguments);
+    return print(results::compare(twice->first, twice->second, arguments.options), arguments);
   }
   const auto after = read_result(kCompareName, arguments.after, exit_code);
   if (!after) return exit_code;
-  const auto comparison = bench::compare(*before, *after, arguments.options);
+  const auto comparison = results::compare(*before, *after, arguments.options);
   if (comparison.rows.empty()) {
     const auto example = [](const char* whose, const auto& identities) {
       return identities.empty() ? fmt::format("{} has no rows", whose)

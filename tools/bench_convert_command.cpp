@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/csv.hpp>
-#include <holdfast/bench/output.hpp>
-#include <holdfast/bench/study/perma_bench.hpp>
+#include <holdfast/results/csv.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/perma_bench.hpp>
 
 #include "bench_show_command.hpp"
 #include "console.hpp"
@@ -29,13 +29,13 @@ std::string format_of(const std::string& out, bool from_perma_bench) {
 }
 
 int convert(const ConvertArguments& arguments) {
-  const auto text = bench::read_file(arguments.from, bench::kResultBytesMax);
+  const auto text = results::read_file(arguments.from, results::kResultBytesMax);
   if (!text) {
     complain(kConvertName, text.error().detail);
     return kExitBadRequest;
   }
-  const bool perma_bench = bench::looks_like_perma_bench(*text);
-  const auto document = perma_bench ? bench::from_perma_bench(*text) : bench::from_json(*text);
+  const bool perma_bench = results::looks_like_perma_bench(*text);
+  const auto document = perma_bench ? results::from_perma_bench(*text) : results::from_json(*text);
   if (!document) {
     complain(kConvertName, arguments.from + ": " + document.error().detail);
     return kExitBadRequest;
@@ -44,16 +44,16 @@ int convert(const ConvertArguments& arguments) {
   if (to.empty()) to = format_of(arguments.out, perma_bench);
   std::string converted;
   if (to == "csv") {
-    converted = bench::to_csv(*document);
+    converted = results::to_csv(*document);
   } else if (to == "holdfast") {
-    converted = bench::to_json(*document);
+    converted = results::to_json(*document);
   } else {
-    auto out = bench::to_perma_bench(*document, arguments.subject);
+    auto out = results::to_perma_bench(*document, arguments.subject);
     for (const auto& warning : out.warnings)
       complain(kConvertName, "note: " + warning);
     converted = std::move(out.text);
   }
-  if (const auto status = bench::write_file(converted, arguments.out); !status) {
+  if (const auto status = results::write_file(converted, arguments.out); !status) {
     complain(kConvertName, status.error().detail);
     return kExitFailed;
   }

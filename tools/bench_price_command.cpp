@@ -25,9 +25,9 @@ int price(const PriceArguments& arguments) {
     complain(kPriceName, table.error().detail);
     return kExitBadRequest;
   }
-  out("{}", arguments.csv    ? bench::to_csv(*table)
-            : arguments.json ? bench::to_json(*table)
-                             : bench::to_text(*table));
+  out("{}", arguments.csv    ? results::to_csv(*table)
+            : arguments.json ? results::to_json(*table)
+                             : results::to_text(*table));
   for (const auto& missing : table->missing)
     complain(kPriceName, "note: " + missing);
   return kExitDone;
@@ -35,10 +35,10 @@ int price(const PriceArguments& arguments) {
 
 }  // namespace
 
-Result<bench::PriceTable> read_price_table(const std::string& prices_path,
-                                           const std::vector<std::string>& results) {
-  HF_ASSIGN_OR_RETURN(const auto prices, bench::read_prices(prices_path));
-  std::vector<std::pair<std::string, bench::Document>> documents;
+Result<results::PriceTable> read_price_table(const std::string& prices_path,
+                                             const std::vector<std::string>& results) {
+  HF_ASSIGN_OR_RETURN(const auto prices, results::read_prices(prices_path));
+  std::vector<std::pair<std::string, results::Document>> documents;
   for (const auto& given : results) {
     std::string system, path = given;
     for (const auto& known : prices.systems) {
@@ -55,10 +55,10 @@ Result<bench::PriceTable> read_price_table(const std::string& prices_path,
                                              given + "; there are " + names};
     }
     if (system.empty()) system = prices.systems.front().name;
-    HF_ASSIGN_OR_RETURN(auto document, bench::read_json(path));
+    HF_ASSIGN_OR_RETURN(auto document, results::read_json(path));
     documents.emplace_back(system, std::move(document));
   }
-  return bench::price_table(prices, documents);
+  return results::price_table(prices, documents);
 }
 
 void add_bench_price_command(CLI::App& bench, int& exit_code) {

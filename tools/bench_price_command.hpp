@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/study/price.hpp>
+#include <holdfast/results/price.hpp>
 
 namespace CLI {
 class App;
@@ -17,7 +17,7 @@ void add_bench_price_command(CLI::App& bench, int& exit_code);
 
 // The table of the prices in the file and the results, "SYSTEM=PATH" or, where there is one system,
 // "PATH". Errors: as the files', and kInvalidOption.
-Result<bench::PriceTable> read_price_table(const std::string& prices,
-                                           const std::vector<std::string>& results);
+Result<results::PriceTable> read_price_table(const std::string& prices,
+                                             const std::vector<std::string>& results);
 
 }  // namespace holdfast::tools

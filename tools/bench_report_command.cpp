@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/output.hpp>
-#include <holdfast/bench/report/report.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/report/report.hpp>
 
 #include "bench_price_command.hpp"
 #include "bench_show_command.hpp"
@@ -41,7 +41,7 @@ std::vector<std::string> labels(const std::vector<std::string>& paths) {
 }
 
 int report(const ReportArguments& arguments) {
-  std::vector<bench::report::NamedDocument> results;
+  std::vector<results::report::NamedDocument> results;
   const auto names = labels(arguments.results);
   for (std::size_t i = 0; i < arguments.results.size(); ++i) {
     int exit_code = kExitDone;
@@ -49,7 +49,7 @@ int report(const ReportArguments& arguments) {
     if (!document) return exit_code;
     results.push_back({names[i], std::move(document).value()});
   }
-  bench::report::ReportOptions options;
+  results::report::ReportOptions options;
   if (!arguments.title.empty()) options.title = arguments.title;
   if (!arguments.prices.empty()) {
     auto table = read_price_table(arguments.prices, arguments.systems);
@@ -59,12 +59,12 @@ int report(const ReportArguments& arguments) {
     }
     options.prices = std::move(table).value();
   }
-  const auto html = bench::report::to_html(results, options);
+  const auto html = results::report::to_html(results, options);
   if (!html) {
     complain(kReportName, html.error().message());
     return kExitFailed;
   }
-  if (const auto status = bench::write_file(*html, arguments.out); !status) {
+  if (const auto status = results::write_file(*html, arguments.out); !status) {
     complain(kReportName, status.error().detail);
     return kExitFailed;
   }
@@ -75,7 +75,7 @@ int report(const ReportArguments& arguments) {
       invalid += !row.valid();
     }
   }
-  if (!bench::is_standard_output(arguments.out)) {
+  if (!results::is_standard_output(arguments.out)) {
     out("{}: {}{}, {}\n", arguments.out, counted(rows, "row"),
         invalid > 0 ? fmt::format(" ({} INVALID)", invalid) : "",
         human_bytes(static_cast<double>(html->size())));

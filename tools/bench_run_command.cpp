@@ -9,10 +9,10 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/memory/memory_table.hpp>
 #include <holdfast/bench/memory/run.hpp>
-#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/runner.hpp>
+#include <holdfast/results/memory_table.hpp>
+#include <holdfast/results/output.hpp>
 
 #include "console.hpp"
 #include "text_layout.hpp"
@@ -90,7 +90,7 @@ std::string complete(RunArguments& arguments) {
   return {};
 }
 
-void print_regions(const bench::Document& document) {
+void print_regions(const results::Document& document) {
   for (const auto& region : document.regions) {
     standard_output().write(fit_terminal(fmt::format(
         "region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
@@ -117,7 +117,7 @@ void print_result(const mem::RunOutcome& outcome) {
           static_cast<std::uint64_t>(document.calibration.number("memory_stream_bytes_per_s"))),
       format_nanoseconds(document.calibration.number("dependent_read_ns")),
       format_nanoseconds(document.calibration.number("persist_line_ns")))));
-  standard_output().write(fit_terminal(mem::memory_table(document)));
+  standard_output().write(fit_terminal(results::memory_table(document, mem::key_of_parameter)));
   for (const auto& warning : document.warnings)
     standard_output().write(fit_terminal(fmt::format("note: {}\n", warning)));
   if (outcome.again_rows > 0) {
@@ -170,9 +170,9 @@ int measure(const RunArguments& arguments, const mem::Plan& plan, const mem::Mac
     return code == Errc::kIo || code == Errc::kCorrupt ? kExitFailed : kExitBadRequest;
   }
   // Before the result is written: then the name may mean another file.
-  const bool json_only = !arguments.json.empty() && bench::is_standard_output(arguments.json);
+  const bool json_only = !arguments.json.empty() && results::is_standard_output(arguments.json);
   const auto written =
-      arguments.json.empty() ? Status() : bench::write_json(outcome->document, arguments.json);
+      arguments.json.empty() ? Status() : results::write_json(outcome->document, arguments.json);
   if (!json_only) print_result(*outcome);
   if (!written) {
     complain(kRunName, "--json " + written.error().detail);
@@ -187,14 +187,14 @@ int measure(const RunArguments& arguments, const mem::Plan& plan, const mem::Mac
 
 // A result that cannot be written should be known before minutes are spent on it.
 std::string json_problem(const std::string& path) {
-  const auto status = path.empty() ? Status() : bench::check_writable(path);
+  const auto status = path.empty() ? Status() : results::check_writable(path);
   return status ? std::string() : "--json " + status.error().detail;
 }
 
 // Reads --limits; empty, or what is wrong.
 std::string read_limits(mem::RunOptions& options) {
   if (options.limits_path.empty()) return {};
-  const auto result = bench::read_json(options.limits_path);
+  const auto result = results::read_json(options.limits_path);
   if (!result) return fmt::format("--limits {}", result.error().detail);
   options.limits = result->calibration;
   if (mem::MachineLimits().tighten(options.limits) > 0) return {};

@@ -10,8 +10,9 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/bench/memory/memory_table.hpp>
-#include <holdfast/bench/table.hpp>
+#include <holdfast/bench/memory/config.hpp>
+#include <holdfast/results/memory_table.hpp>
+#include <holdfast/results/table.hpp>
 
 #include "console.hpp"
 #include "text_layout.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 struct ShowArguments {
   std::vector<std::string> paths;
-  bench::TableOptions table;
+  results::TableOptions table;
 };
 
 int show(const ShowArguments& arguments) {
@@ -46,7 +47,8 @@ int show(const ShowArguments& arguments) {
     // Whose rows have parameters of their own is shown with a column for each that varies.
     const auto maker = document->command.text("name");
     const bool of_memory = maker == "bench run" || maker == "perma-bench";
-    text += of_memory ? bench::memory::memory_table(*document) : bench::table(*document, table);
+    text += of_memory ? results::memory_table(*document, bench::memory::key_of_parameter)
+                      : results::table(*document, table);
     for (const auto& warning : document->warnings)
       text += "warning: " + warning + "\n";
     standard_output().write(fit_terminal(text));
@@ -58,9 +60,9 @@ int show(const ShowArguments& arguments) {
 
 }  // namespace
 
-Result<bench::Document> read_result(std::string_view command, const std::string& path,
-                                    int& exit_code) {
-  auto document = bench::read_json(path);
+Result<results::Document> read_result(std::string_view command, const std::string& path,
+                                      int& exit_code) {
+  auto document = results::read_json(path);
   if (!document) {
     complain(command, document.error().detail);
     exit_code = kExitBadRequest;
@@ -68,7 +70,7 @@ Result<bench::Document> read_result(std::string_view command, const std::string&
   return document;
 }
 
-Status check_against(const bench::Document& document, const std::string& subject) {
+Status check_against(const results::Document& document, const std::string& subject) {
   std::set<std::string> subjects;
   for (const auto& row : document.rows)
     subjects.insert(row.subject());

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace CLI {
 class App;
@@ -17,11 +17,11 @@ void add_bench_show_command(CLI::App& bench, int& exit_code);
 
 // The document in the file, or, where it cannot be read, an exit code after a message on standard
 // error in the name of `command`.
-Result<bench::Document> read_result(std::string_view command, const std::string& path,
-                                    int& exit_code);
+Result<results::Document> read_result(std::string_view command, const std::string& path,
+                                      int& exit_code);
 
 // Whether a column for --against SUBJECT would have numbers. Errors: kInvalidOption, with the
 // subjects that there are.
-Status check_against(const bench::Document& document, const std::string& subject);
+Status check_against(const results::Document& document, const std::string& subject);
 
 }  // namespace holdfast::tools

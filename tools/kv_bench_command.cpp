@@ -21,10 +21,10 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/kv/memory_limit.hpp>
 #include <holdfast/bench/kv/suite.hpp>
-#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/runner.hpp>
-#include <holdfast/bench/table.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/table.hpp>
 
 #include "console.hpp"
 #include "text_layout.hpp"
@@ -125,7 +125,7 @@ std::string with_absolute_path(const std::string& region) {
 }
 
 // How far apart two operations may be for their misses to overlap.
-std::string window_line(const bench::Fields& calibration) {
+std::string window_line(const results::Fields& calibration) {
   const auto usual = calibration.number("window_instructions");
   const auto best = calibration.number("window_instructions_best");
   if (!(usual > 0)) return {};
@@ -135,7 +135,7 @@ std::string window_line(const bench::Fields& calibration) {
 }
 
 // Members of a row that the table has no columns for, one line per row that has any of them.
-void print_members(const bench::Document& document, const std::string& heading,
+void print_members(const results::Document& document, const std::string& heading,
                    const std::vector<std::pair<const char*, const char*>>& members) {
   bool any = false;
   for (const auto& row : document.rows) {
@@ -145,7 +145,7 @@ void print_members(const bench::Document& document, const std::string& heading,
       if (std::isnan(value)) continue;
       const auto is_time = std::string_view(name).ends_with("_ns");
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", shown,
-                          is_time ? bench::human_time(value) : fmt::format("{:.3g}", value));
+                          is_time ? results::human_time(value) : fmt::format("{:.3g}", value));
     }
     if (line.empty()) continue;
     if (!any) out("\n{}\n", heading);
@@ -168,7 +168,7 @@ int run_and_report(KvBenchArguments& arguments) {
     return kExitBadRequest;
   }
   const auto& json = arguments.json;
-  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+  if (const auto status = json.empty() ? Status() : results::check_writable(json); !status) {
     complain(kKvBenchName, "--json " + status.error().detail);
     return kExitBadRequest;
   }
@@ -181,8 +181,8 @@ int run_and_report(KvBenchArguments& arguments) {
                                                                         : kExitFailed;
   }
   const auto& document = result->document;
-  const bool json_only = !json.empty() && bench::is_standard_output(json);
-  const auto written = json.empty() ? Status() : bench::write_json(document, json);
+  const bool json_only = !json.empty() && results::is_standard_output(json);
+  const auto written = json.empty() ? Status() : results::write_json(document, json);
   if (!json_only) {
     const auto& environment = document.environment;
     out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
@@ -198,7 +198,7 @@ int run_and_report(KvBenchArguments& arguments) {
         environment.text("durability"),
         environment.text("durability") == "power" ? "" : " - no power durability")));
     standard_output().write(fit_terminal(
-        bench::table(document, {arguments.baseline, arguments.against, table_columns()})));
+        results::table(document, {arguments.baseline, arguments.against, table_columns()})));
     print_members(document, "steady-overwrite:",
                   {{"used_over_live_max", "used/live at most"},
                    {"relocated_bytes_per_written_byte", "moved B per written B"},

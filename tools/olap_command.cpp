@@ -14,10 +14,10 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
-#include <holdfast/bench/output.hpp>
 #include <holdfast/olap/mart/load.hpp>
 #include <holdfast/olap/mart/star_answer.hpp>
 #include <holdfast/peers/peers.hpp>
+#include <holdfast/results/output.hpp>
 #include <holdfast/sql/patterns.hpp>
 
 #include "console.hpp"
@@ -223,7 +223,7 @@ Status show_schema(const OlapArguments& arguments) {
 }
 
 Status write_answer(const std::string& path, const std::string& text) {
-  if (!path.empty()) return bench::write_file(text, path);
+  if (!path.empty()) return results::write_file(text, path);
   standard_output().write(text);
   return {};
 }
@@ -237,7 +237,7 @@ Status query(const OlapArguments& arguments) {
     return Error{Errc::kInvalidOption, "--format parquet wants --out FILE"};
   if (!arguments.chart.empty() && arguments.out.empty())
     return Error{Errc::kInvalidOption, "--chart wants --out FILE.html"};
-  const auto writable = arguments.out.empty() ? Status() : bench::check_writable(arguments.out);
+  const auto writable = arguments.out.empty() ? Status() : results::check_writable(arguments.out);
   if (!writable) return Error{writable.code(), "--out " + writable.error().detail};
   HF_ASSIGN_OR_RETURN(const auto mart, open_mart(arguments, RegionAccess::kOpenReadOnly));
   HF_ASSIGN_OR_RETURN(const auto version, loaded(mart, arguments));

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <holdfast/bench/memory/yaml_tree.hpp>
-#include <holdfast/bench/output.hpp>
+#include <holdfast/results/output.hpp>
 #include <holdfast/sql/expression_parser.hpp>
 #include <holdfast/sql/lexer.hpp>
 
@@ -34,7 +34,7 @@ class SchemaReader {
   explicit SchemaReader(std::string path) : path_(std::move(path)) {}
 
   Result<OlapSchema> run() {
-    const auto text = bench::read_file(path_, bench::memory::kYamlBytesMax);
+    const auto text = results::read_file(path_, bench::memory::kYamlBytesMax);
     if (!text) return Error{text.code(), "--schema " + text.error().detail};
     const auto root = bench::memory::parse_yaml(*text, path_, wrong_);
     if (wrong_.empty()) read(*root);

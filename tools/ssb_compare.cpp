@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/statistics.hpp>
 #include <holdfast/olap/ssb/write_tables.hpp>
+#include <holdfast/results/statistics.hpp>
 
 #include "console.hpp"
 #include "peer_python.hpp"
@@ -17,7 +17,7 @@
 namespace holdfast::tools {
 
 using namespace olap;
-using bench::Estimate;
+using results::Estimate;
 
 namespace {
 
@@ -63,7 +63,7 @@ std::string difference(const ResultTable& ours, const ResultTable& theirs) {
 
 // Theirs over ours, round by round.
 Estimate ratio_of(const std::vector<double>& theirs, const std::vector<double>& ours) {
-  return bench::estimate(bench::paired_ratios(theirs, ours));
+  return results::estimate(results::paired_ratios(theirs, ours));
 }
 
 struct Means {
@@ -84,7 +84,7 @@ std::string milliseconds(const Estimate& seconds) {
 
 nlohmann::ordered_json row_of(const std::string& subject, const std::string& query,
                               unsigned threads, const std::vector<double>& seconds) {
-  const auto time = bench::estimate(seconds);
+  const auto time = results::estimate(seconds);
   return {{"subject", subject},
           {"operation", query},
           {"threads", threads},
@@ -164,8 +164,8 @@ void SsbComparison::print(const SsbTimes& ours) const {
       ratios.push_back(ratio.median);
       if (other.subject->name() != kRow) best[i] = std::min(best[i], ratio.median);
       out("{:<6} {:>28} {:>34} {:>24}\n", ours.queries[i],
-          milliseconds(bench::estimate(ours.seconds[i])),
-          milliseconds(bench::estimate(other.seconds[i])),
+          milliseconds(results::estimate(ours.seconds[i])),
+          milliseconds(results::estimate(other.seconds[i])),
           fmt::format("{:.1f} [{:.1f}, {:.1f}]", ratio.median, ratio.low, ratio.high));
     }
     const auto means = means_of(ratios);

@@ -9,14 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/environment.hpp>
-#include <holdfast/bench/output.hpp>
-#include <holdfast/bench/statistics.hpp>
 #include <holdfast/olap/bandwidth.hpp>
 #include <holdfast/olap/ssb/load.hpp>
 #include <holdfast/olap/ssb/load_rows.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
 #include <holdfast/olap/ssb/text_table.hpp>
+#include <holdfast/results/environment.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/statistics.hpp>
 
 #include "console.hpp"
 #include "ssb_compare.hpp"
@@ -65,7 +65,7 @@ struct Timing {
   SsbEngine::Bytes bytes{};
   std::vector<double> seconds;
 
-  double median() const { return bench::median(seconds); }
+  double median() const { return results::median(seconds); }
 };
 
 struct Run {
@@ -147,14 +147,14 @@ Status make_answers(const std::string& directory, const StarQuery& first) {
   std::error_code code;
   std::filesystem::create_directories(directory, code);
   const auto status = code ? Status(Error{Errc::kIo, directory + ": " + code.message()})
-                           : bench::check_writable(answer_path(directory, first.name));
+                           : results::check_writable(answer_path(directory, first.name));
   return status ? status : Error{status.code(), "--out " + status.error().detail};
 }
 
 Status write_answers(const std::vector<Timing>& timings, const std::string& directory) {
   for (const auto& timing : timings)
     HF_RETURN_IF_ERROR(
-        bench::write_file(timing.table.csv(), answer_path(directory, timing.query->name)));
+        results::write_file(timing.table.csv(), answer_path(directory, timing.query->name)));
   return {};
 }
 
@@ -236,7 +236,7 @@ Status run_queries(const SsbArguments& arguments) {
           engine.layout(),
           engine.kernel(),
           0,
-          store.catalogue().block_bytes() < 4 * bench::last_level_cache_bytes(),
+          store.catalogue().block_bytes() < 4 * results::last_level_cache_bytes(),
           {}};
   // The first answer checks the checksums of what it reads, and is not timed.
   for (const StarQuery* query : chosen) {

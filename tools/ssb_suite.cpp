@@ -11,10 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <holdfast/bench/output.hpp>
-#include <holdfast/bench/statistics.hpp>
 #include <holdfast/memory/topology.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/statistics.hpp>
 
 #include "console.hpp"
 #include "ssb_engine.hpp"
@@ -179,8 +179,8 @@ class Suite {
                              std::size_t last) const {
     std::vector<double> ratios;
     for (auto i = first; i < last; ++i)
-      ratios.push_back(bench::median(subjects_[other].seconds[i]) /
-                       bench::median(subjects_[dram].seconds[i]));
+      ratios.push_back(results::median(subjects_[other].seconds[i]) /
+                       results::median(subjects_[dram].seconds[i]));
     return ratios;
   }
 
@@ -200,7 +200,8 @@ class Suite {
     for (std::size_t i = 0; i < ssb::queries().size(); ++i) {
       text += fmt::format("{:<6}", ssb::queries()[i].name);
       for (const auto& subject : subjects_)
-        text += fmt::format(" {:>{}.3f} ms", bench::median(subject.seconds[i]) * 1e3, width() - 3);
+        text +=
+            fmt::format(" {:>{}.3f} ms", results::median(subject.seconds[i]) * 1e3, width() - 3);
       text += fmt::format(" {:>10.2f} {:>10.2f}\n", slower(0, 1, i, i + 1)[0],
                           slower(2, 3, i, i + 1)[0]);
     }
@@ -239,7 +240,8 @@ class Suite {
       for (const auto& subject : subjects_)
         text += fmt::format(
             " {:>{}.2f}",
-            per_row(bench::median(subject.steps[i]), threads, static_cast<double>(rows_)), width());
+            per_row(results::median(subject.steps[i]), threads, static_cast<double>(rows_)),
+            width());
       text += "\n";
     }
     return text;
@@ -267,7 +269,7 @@ class Suite {
                   {"rows", Json::array()}};
     const auto add = [&](const Subject& subject, const std::string& operation, unsigned threads,
                          const std::vector<double>& seconds) {
-      const auto time = bench::estimate(seconds);
+      const auto time = results::estimate(seconds);
       document["rows"].push_back({{"subject", subject.layout},
                                   {"medium", subject.medium},
                                   {"operation", operation},
@@ -324,7 +326,7 @@ class Suite {
   }
 
   static Status write(const std::string& path, const std::string& text) {
-    HF_RETURN_IF_ERROR(bench::write_file(text, path));
+    HF_RETURN_IF_ERROR(results::write_file(text, path));
     note("{}\n", path);
     return {};
   }

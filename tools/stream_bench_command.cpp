@@ -9,10 +9,10 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/engine/interruption.hpp>
-#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
-#include <holdfast/bench/table.hpp>
 #include <holdfast/peers/peers.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/table.hpp>
 #include <holdfast/stream/connector.hpp>
 
 #include "console.hpp"
@@ -35,7 +35,7 @@ int run_streams(StreamBenchArguments& arguments) {
   options.progress = !arguments.quiet;
   options.python = peer_python(options.python);
   const auto& json = arguments.json;
-  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+  if (const auto status = json.empty() ? Status() : results::check_writable(json); !status) {
     complain(kStreamBenchName, "--json " + status.error().detail);
     return kExitBadRequest;
   }
@@ -48,8 +48,8 @@ int run_streams(StreamBenchArguments& arguments) {
     return code == Errc::kInvalidOption || code == Errc::kAlreadyExists ? kExitBadRequest
                                                                         : kExitFailed;
   }
-  const bool json_only = !json.empty() && bench::is_standard_output(json);
-  const auto written = json.empty() ? Status() : bench::write_json(result->document, json);
+  const bool json_only = !json.empty() && results::is_standard_output(json);
+  const auto written = json.empty() ? Status() : results::write_json(result->document, json);
   if (!json_only) {
     const auto& environment = result->document.environment;
     out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
@@ -57,7 +57,7 @@ int run_streams(StreamBenchArguments& arguments) {
     out("window-sum: {} keys; NEXMark: {} events\n\n", with_separators(options.keys),
         with_separators(options.events));
     standard_output().write(
-        fit_terminal(bench::table(result->document, {"floor", "dram", table_columns()})));
+        fit_terminal(results::table(result->document, {"floor", "dram", table_columns()})));
     for (const auto& warning : result->document.warnings)
       out("{}\n", warning);
   }

@@ -8,9 +8,9 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/output.hpp>
 #include <holdfast/bench/runner.hpp>
-#include <holdfast/bench/table.hpp>
+#include <holdfast/results/output.hpp>
+#include <holdfast/results/table.hpp>
 
 #include "bench_show_command.hpp"
 #include "console.hpp"
@@ -38,7 +38,7 @@ void make_quick(const CLI::App& app, bb::BlocksBenchOptions& options) {
   if (!given("--seconds")) options.seconds = 0.01;
 }
 
-void print_preface(const bench::Document& document) {
+void print_preface(const results::Document& document) {
   const auto& environment = document.environment;
   out("{}, {}, {}\n", environment.text("cpu_model"), environment.text("kernel"),
       environment.text("compiler"));
@@ -57,7 +57,7 @@ int run_suite(SuiteBenchArguments& arguments) {
   if (arguments.bench.prepare != nullptr) arguments.bench.prepare(options.region);
   options.progress = !arguments.quiet;
   const auto& json = arguments.json;
-  if (const auto status = json.empty() ? Status() : bench::check_writable(json); !status) {
+  if (const auto status = json.empty() ? Status() : results::check_writable(json); !status) {
     complain("holdfast " + command, "--json " + status.error().detail);
     return kExitBadRequest;
   }
@@ -71,12 +71,12 @@ int run_suite(SuiteBenchArguments& arguments) {
                ? kExitBadRequest
                : kExitFailed;
   }
-  const bool json_only = !json.empty() && bench::is_standard_output(json);
-  const auto written = json.empty() ? Status() : bench::write_json(result->document, json);
+  const bool json_only = !json.empty() && results::is_standard_output(json);
+  const auto written = json.empty() ? Status() : results::write_json(result->document, json);
   if (!json_only) {
     print_preface(result->document);
     standard_output().write(
-        fit_terminal(bench::table(result->document, {"", arguments.against, table_columns()})));
+        fit_terminal(results::table(result->document, {"", arguments.against, table_columns()})));
   }
   if (const auto known = check_against(result->document, arguments.against); !known)
     complain("holdfast " + command, known.error().detail);

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <holdfast/bench/git_revision.hpp>
 #include <holdfast/peers/peers.hpp>
+#include <holdfast/results/git_revision.hpp>
 
 namespace holdfast::tools {
 
@@ -17,7 +17,7 @@ std::string version_text() {
   constexpr const char* kCompiler = "gcc " __VERSION__;
 #endif
   return fmt::format("holdfast {}\nrevision  {}\ncompiler  {}\npeers     {}\nmodules   {}\n",
-                     HF_VERSION, bench::kGitRevision, kCompiler,
+                     HF_VERSION, results::kGitRevision, kCompiler,
                      peers.empty() ? "none is installed" : peers, bench::peer_identity());
 }
 

@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
+#include <holdfast/base/printed.hpp>
 #include <holdfast/base/units.hpp>
-#include <holdfast/bench/environment.hpp>
-#include <holdfast/bench/printed.hpp>
 #include <holdfast/bench/value_kernels.hpp>
+#include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -44,8 +44,9 @@ void use(std::uint64_t value) { asm volatile("" : : "r"(value) : "memory"); }
 
 std::uint64_t calibration_bytes() {
   constexpr std::uint64_t kLeast = 8 * MiB;
-  const auto wanted = std::clamp<std::uint64_t>(4 * last_level_cache_bytes(), 64 * MiB, 512 * MiB);
-  const auto available = available_memory_bytes();
+  const auto wanted =
+      std::clamp<std::uint64_t>(4 * results::last_level_cache_bytes(), 64 * MiB, 512 * MiB);
+  const auto available = results::available_memory_bytes();
   return std::max(kLeast, std::min(wanted, available / 8 / kLeast * kLeast));
 }
 
@@ -112,8 +113,8 @@ Limits calibrate(const Persist& persist) {
   return limits;
 }
 
-Fields Limits::fields() const {
-  Fields fields;
+results::Fields Limits::fields() const {
+  results::Fields fields;
   fields.set("cache_read_bytes_per_s_per_thread", cache_read_bytes_per_s);
   fields.set("memory_read_bytes_per_s_per_thread", memory_read_bytes_per_s);
   fields.set("memory_write_bytes_per_s_per_thread", memory_write_bytes_per_s);
@@ -124,7 +125,7 @@ Fields Limits::fields() const {
   return fields;
 }
 
-void check_against_limits(Row& row, const Limits& limits, std::uint64_t footprint_bytes) {
+void check_against_limits(results::Row& row, const Limits& limits, std::uint64_t footprint_bytes) {
   const auto threads = static_cast<double>(row.threads());
   const auto bytes = row.number("bytes_per_s_median");
   const auto claim = [&](double rate, double limit, const char* what) {
@@ -133,12 +134,12 @@ void check_against_limits(Row& row, const Limits& limits, std::uint64_t footprin
                            what, limit));
   };
   claim(bytes, limits.cache_read_bytes_per_s, "the first-level cache");
-  if (footprint_bytes >= 4 * last_level_cache_bytes())
+  if (footprint_bytes >= 4 * results::last_level_cache_bytes())
     claim(bytes, limits.memory_read_bytes_per_s, "memory");
   check_fences(row, limits);
 }
 
-void check_fences(Row& row, const Limits& limits) {
+void check_fences(results::Row& row, const Limits& limits) {
   const auto fences = row.number("fences_per_op");
   const auto nanoseconds = row.number("ns_per_op_median");
   if (fences > 0 && limits.persist_line_ns > 0 &&

@@ -9,8 +9,8 @@
 #pragma once
 
 #include <holdfast/bench/core_window.hpp>
-#include <holdfast/bench/result.hpp>
 #include <holdfast/memory/persist.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench {
 
@@ -23,7 +23,7 @@ struct Limits {
   double persist_line_ns = 0;
   CoreWindow window;
   double seconds = 0;  // That this took.
-  Fields fields() const;
+  results::Fields fields() const;
 };
 
 // Four times the last-level cache, from 64 to 512 MiB, but never more than an eighth of the memory
@@ -37,8 +37,8 @@ Limits calibrate(const Persist& persist);
 //   bytes_per_s_median above threads x memory_read x slack where `footprint_bytes` is 4 x the
 //   last-level cache, fences_per_op x persist_line_ns above ns_per_op_median x slack (a fence that
 //   waited for nothing).
-void check_against_limits(Row& row, const Limits& limits, std::uint64_t footprint_bytes);
+void check_against_limits(results::Row& row, const Limits& limits, std::uint64_t footprint_bytes);
 // The last of these alone.
-void check_fences(Row& row, const Limits& limits);
+void check_fences(results::Row& row, const Limits& limits);
 
 }  // namespace holdfast::bench

@@ -82,7 +82,7 @@ CoreWindow core_window([[maybe_unused]] std::span<const std::uint64_t> chain) {
   return window;
 }
 
-void CoreWindow::add_to(Fields& fields) const {
+void CoreWindow::add_to(results::Fields& fields) const {
   if (usual == 0) return;
   fields.set("window_instructions", std::uint64_t{usual});
   fields.set("window_instructions_best", std::uint64_t{best});

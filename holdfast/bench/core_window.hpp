@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench {
 
@@ -21,7 +21,7 @@ struct CoreWindow {
   // Instructions; 0: not found, or the CPU is of another kind than x86-64 and AArch64.
   unsigned usual = 0;  // Half of the time at least.
   unsigned best = 0;   // In the best tenth of the time: that of a core which nobody shares.
-  void add_to(Fields& fields) const;
+  void add_to(results::Fields& fields) const;
 };
 
 // `chain`: chain[8 * i] is the index of the line read behind line i, one cycle through all; much

@@ -112,7 +112,7 @@ struct Series {
   std::uint64_t operations = 0, fences = 0, lines = 0, fences_total = 0, lines_total = 0;
   bool has_path_counts = false, has_total_counts = false;
   std::optional<Histogram> latency;
-  std::vector<Fields> facts;
+  std::vector<results::Fields> facts;
   std::string invalid;
 };
 
@@ -227,7 +227,7 @@ class Run {
   }
 
   void take(Series& row, const Subject& subject, unsigned repetition, const PhaseResult& result,
-            const Fields& facts) {
+            const results::Fields& facts) {
     row.facts.push_back(facts);
     if (!result.failure.empty()) return invalidate(row, result.failure);
     row.facts.back().merge(subject.phase_facts());
@@ -249,7 +249,7 @@ class Run {
   }
 
   void take_extras(const SubjectEntry& entry, Subject& subject, unsigned repetition,
-                   const Fields& facts) {
+                   const results::Fields& facts) {
     show(entry.name, "closing and opening", repetition);
     const auto extras = subject.extras();
     if (interrupted()) return;
@@ -301,9 +301,9 @@ class Run {
     return keys;
   }
 
-  Row row_of(const SeriesKey& key, const Series& series) const {
+  results::Row row_of(const SeriesKey& key, const Series& series) const {
     const auto& [subject, operation, threads] = key;
-    Row row(subject, operation, threads);
+    results::Row row(subject, operation, threads);
     if (!series.invalid.empty()) row.invalidate(series.invalid);
     add_facts(row, series.facts);
     series.samples.describe(row);
@@ -328,7 +328,7 @@ class Run {
   }
 
   // Numbers that vary from life to life are given as their median, the rest as last seen.
-  static void add_facts(Row& row, const std::vector<Fields>& lives) {
+  static void add_facts(results::Row& row, const std::vector<results::Fields>& lives) {
     if (lives.empty()) return;
     for (const auto& field : lives.back().all()) {
       if (!std::holds_alternative<double>(field.value)) {
@@ -338,7 +338,7 @@ class Run {
       std::vector<double> values;
       for (const auto& life : lives)
         values.push_back(life.number(field.name));
-      row.set(field.name, median(values));
+      row.set(field.name, results::median(values));
     }
   }
 

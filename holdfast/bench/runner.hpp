@@ -32,9 +32,9 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/bench/engine/interruption.hpp>
 #include <holdfast/bench/engine/team.hpp>
-#include <holdfast/bench/result.hpp>
-#include <holdfast/bench/statistics.hpp>
 #include <holdfast/memory/persist.hpp>
+#include <holdfast/results/result.hpp>
+#include <holdfast/results/statistics.hpp>
 
 namespace holdfast::bench {
 
@@ -89,7 +89,7 @@ struct ExtraSample {
   unsigned threads = 1;
   std::uint64_t operations = 1;
   double seconds = 0;
-  Fields facts;
+  results::Fields facts;
   std::string invalid;  // Empty, or why not to believe it.
 };
 
@@ -114,7 +114,7 @@ class Subject {
   virtual Status run(PhaseThread& thread) = 0;
   virtual Status after([[maybe_unused]] const Phase& phase) { return {}; }
   // What the last phase showed beside its rate; asked for after after(), and part of its row.
-  virtual Fields phase_facts() const { return {}; }
+  virtual results::Fields phase_facts() const { return {}; }
   // Cumulative counts of the subject as a whole, background work included, or nothing.
   virtual PersistCounts persist_total() const { return {}; }
   virtual bool has_persist_total() const { return false; }
@@ -124,7 +124,7 @@ class Subject {
   virtual bool starts_threads() const { return false; }
   // For every row: parameters and properties (record sizes, durability, bytes per record). Asked
   // for once per life, after prefill.
-  virtual Fields facts() const { return {}; }
+  virtual results::Fields facts() const { return {}; }
   // Samples of its own, from any part of its life; asked for once, before destroy().
   virtual Result<std::vector<ExtraSample>> extras() { return std::vector<ExtraSample>{}; }
   // Ends everything and removes every file; also called after an error and after SIGINT.
@@ -160,7 +160,7 @@ struct Plan {
 };
 
 struct Outcome {
-  std::vector<Row> rows;
+  std::vector<results::Row> rows;
   bool trustworthy = true;  // Every row is valid.
   bool interrupted = false;
 };
@@ -169,7 +169,7 @@ Outcome run(const Plan& plan);
 
 // What the plans of a command come to.
 struct BenchResult {
-  Document document;
+  results::Document document;
   bool trustworthy = true;  // All rows valid.
   bool interrupted = false;
   void take(Outcome outcome);

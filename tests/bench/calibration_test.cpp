@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <holdfast/bench/environment.hpp>
+#include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -17,8 +17,8 @@ Limits limits() {
   return limits;
 }
 
-Row reading(double bytes_per_s) {
-  Row row("holdfast", "get", 2);
+results::Row reading(double bytes_per_s) {
+  results::Row row("holdfast", "get", 2);
   row.set("bytes_per_s_median", bytes_per_s);
   return row;
 }
@@ -36,17 +36,17 @@ TEST(Calibration, AReadFasterThanMemoryIsInvalidOnlyIfItCannotComeFromTheCache) 
   auto row = reading(31e9);
   check_against_limits(row, limits(), 1000);
   EXPECT_TRUE(row.valid());
-  check_against_limits(row, limits(), 4 * last_level_cache_bytes());
+  check_against_limits(row, limits(), 4 * results::last_level_cache_bytes());
   EXPECT_FALSE(row.valid());
 }
 
 TEST(Calibration, FencesThatWaitedForNothingAreInvalid) {
-  Row row("holdfast", "put", 1);
+  results::Row row("holdfast", "put", 1);
   row.set("fences_per_op", 1.0);
   row.set("ns_per_op_median", 40.0);
   check_against_limits(row, limits(), 1000);
   EXPECT_FALSE(row.valid());
-  Row honest("holdfast", "put", 1);
+  results::Row honest("holdfast", "put", 1);
   honest.set("fences_per_op", 1.0);
   honest.set("ns_per_op_median", 120.0);
   check_against_limits(honest, limits(), 1000);
@@ -55,11 +55,11 @@ TEST(Calibration, FencesThatWaitedForNothingAreInvalid) {
 
 // BEN-7: 512 MiB whatever there was; a container of as much was killed.
 TEST(Calibration, TakesAtMostAnEighthOfTheMemoryThatThisProcessMayHave) {
-  const auto before = available_memory_bytes();
+  const auto before = results::available_memory_bytes();
   const auto bytes = calibration_bytes();
-  const auto available = std::max(before, available_memory_bytes());
+  const auto available = std::max(before, results::available_memory_bytes());
   EXPECT_LE(bytes, std::max<std::uint64_t>(8 * MiB, available / 8));
-  EXPECT_LE(bytes, std::max<std::uint64_t>(64 * MiB, 4 * last_level_cache_bytes()));
+  EXPECT_LE(bytes, std::max<std::uint64_t>(64 * MiB, 4 * results::last_level_cache_bytes()));
 }
 
 TEST(Calibration, MeasuresEveryLimitOfThisMachine) {
@@ -78,7 +78,7 @@ TEST(CoreWindow, IsSeenByMissesOnly) {
   for (std::uint64_t line = 0; line < 64; ++line)
     few[line * 8] = (line + 1) % 64;
   const auto none = core_window(few);
-  Fields fields;
+  results::Fields fields;
   none.add_to(fields);
   // Only that many instructions between two reads make a difference then.
   EXPECT_TRUE(none.usual == 0 || none.best <= 32) << none.usual << ' ' << none.best;

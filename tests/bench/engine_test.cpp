@@ -137,7 +137,7 @@ TEST(Samples, ARepetitionThatDidNotCountIsLeftOut) {
   samples.set(2, {1000, 2, 8000, 0.5});
   samples.set(3, {1000, 4, 8000, 0.5});
   EXPECT_EQ(samples.counted(), 3u);
-  Row row("holdfast", "put", 2);
+  results::Row row("holdfast", "put", 2);
   samples.describe(row);
   EXPECT_EQ(row.number("ops_per_s_median"), 500);
   EXPECT_EQ(row.number("ops_per_s_low"), 250);
@@ -152,7 +152,7 @@ TEST(Samples, ARepetitionThatDidNotCountIsLeftOut) {
 TEST(Samples, WhatWasNotMeasuredIsNoField) {
   Samples samples(1);
   samples.set(0, {1, 0.5});
-  Row row("holdfast", "open", 1);
+  results::Row row("holdfast", "open", 1);
   samples.describe(row);
   EXPECT_EQ(row.number("ops_per_s_median"), 2);
   EXPECT_EQ(row.find("cpu_ns_per_op_median"), nullptr);
@@ -166,11 +166,11 @@ TEST(Samples, RatiosDivideRepetitionByRepetition) {
     ours.set(i, {100, 2 * disturbance});
     floor.set(i, {100, disturbance});
   }
-  Row row("holdfast", "put", 1);
+  results::Row row("holdfast", "put", 1);
   compare(row, ours, floor, "floor");
   EXPECT_EQ(row.number("time_x_floor_low"), 2);
   EXPECT_EQ(row.number("time_x_floor_high"), 2);
-  Row alone("holdfast", "put", 1);
+  results::Row alone("holdfast", "put", 1);
   compare(alone, ours, Samples(3), "floor");  // It never ran.
   EXPECT_EQ(alone.find("time_x_floor_median"), nullptr);
 }

@@ -63,22 +63,22 @@ in_the_cache:
   EXPECT_FALSE(outcome->trustworthy);
 }
 
-Row measured(double rate, double cpu_share, double spread) {
-  Row row("holdfast", "scan", 1);
+results::Row measured(double rate, double cpu_share, double spread) {
+  results::Row row("holdfast", "scan", 1);
   row.set("ops_per_s_median", rate);
   row.set("cpu_share", cpu_share);
   row.set("spread_ratio", spread);
   row.set("stolen_ratio", 0.0);
   row.set("involuntary_switches", std::uint64_t{0});
   row.set("page_faults", std::uint64_t{0});
-  row.set("core_ghz_samples", Value(std::vector<double>{3.5, 3.5}));
+  row.set("core_ghz_samples", results::Value(std::vector<double>{3.5, 3.5}));
   return row;
 }
 
 // Every reason that is recorded is said, on its own; and where there is none, that.
 TEST(Again, WhatDiffersByMoreThanThreePercentSaysWhyOrThatNothingTells) {
   const auto calm = measured(1e9, 1, 0.01);
-  const auto said = [&](const std::function<void(Row&)>& change, double ratio = 1.05,
+  const auto said = [&](const std::function<void(results::Row&)>& change, double ratio = 1.05,
                         double low = 1.04) {
     auto again = calm;
     change(again);
@@ -95,19 +95,24 @@ TEST(Again, WhatDiffersByMoreThanThreePercentSaysWhyOrThatNothingTells) {
     EXPECT_NE(text.find("A/A: differs from the same measurement by 5.0 %: "), std::string::npos);
     EXPECT_EQ(text.find("; "), std::string::npos) << text;  // One reason, and only that.
   };
-  EXPECT_EQ(said([](Row&) {}, 1.02, 1.01), "");
-  expect(said([](Row& row) { row.set("cpu_share", 0.8); }), "others ran on its CPUs");
-  expect(said([](Row& row) { row.set("stolen_ratio", 0.1); }), "took up to 10.0 %");
-  expect(said([](Row& row) { row.set("page_faults", std::uint64_t{7}); }),
+  EXPECT_EQ(said([](results::Row&) {}, 1.02, 1.01), "");
+  expect(said([](results::Row& row) { row.set("cpu_share", 0.8); }), "others ran on its CPUs");
+  expect(said([](results::Row& row) { row.set("stolen_ratio", 0.1); }), "took up to 10.0 %");
+  expect(said([](results::Row& row) { row.set("page_faults", std::uint64_t{7}); }),
          "0 page faults the first time and 7 the second");
-  expect(said([](Row& row) { row.set("core_ghz_samples", Value(std::vector<double>{3.0, 3.0})); }),
+  expect(said([](results::Row& row) {
+           row.set("core_ghz_samples", results::Value(std::vector<double>{3.0, 3.0}));
+         }),
          "at 3.50 GHz the first time and at 3.00 GHz the second");
-  expect(said([](Row& row) { row.set("thread_pinning", Value(std::string("none"))); }),
+  expect(said([](results::Row& row) {
+           row.set("thread_pinning", results::Value(std::string("none")));
+         }),
          "not pinned");
-  expect(said([](Row& row) { row.set("spread_ratio", 0.3); }), "30.0 % the second");
-  expect(said([](Row&) {}, 1.05, 0.99), "has 1 in it");
-  EXPECT_NE(said([](Row&) {}).find("nothing that was recorded explains it"), std::string::npos);
-  EXPECT_NE(said([](Row& row) {
+  expect(said([](results::Row& row) { row.set("spread_ratio", 0.3); }), "30.0 % the second");
+  expect(said([](results::Row&) {}, 1.05, 0.99), "has 1 in it");
+  EXPECT_NE(said([](results::Row&) {}).find("nothing that was recorded explains it"),
+            std::string::npos);
+  EXPECT_NE(said([](results::Row& row) {
               row.set("cpu_share", 0.8), row.set("spread_ratio", 0.3);
             }).find("; repetitions differ"),
             std::string::npos);

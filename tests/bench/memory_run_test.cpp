@@ -315,7 +315,7 @@ TEST(Judge, WhatNoMachineCanDoIsInvalid) {
   limits.store_bytes_per_s = 30e9;
   const auto judged = [&](unsigned threads, double reads, double writes, bool beyond_cache,
                           double fences = 0, double ns = 1000, const char* mode = "random") {
-    Row row("holdfast", "x", threads);
+    results::Row row("holdfast", "x", threads);
     row.set("fences_per_op", fences);
     row.set("ns_per_op_median", ns);
     row.set("exec_mode", mode);
@@ -614,7 +614,7 @@ first_touch:
   EXPECT_EQ(document.benchmarks[0].text("description"), "Fig. 1: scans");
   EXPECT_EQ(document.benchmarks[1].text("name"), "pair");
   // And all of it can be written and read.
-  const auto read = from_json(to_json(document));
+  const auto read = results::from_json(to_json(document));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->rows.size(), document.rows.size());
 }
@@ -660,7 +660,7 @@ TEST_F(RunTest, InterruptedKeepsWhatWasComplete) {
   ASSERT_EQ(outcome->document.rows.size(), 1u);
   EXPECT_EQ(outcome->document.rows[0].number("repetitions"), 1);
   EXPECT_TRUE(outcome->document.rows[0].valid());
-  EXPECT_TRUE(from_json(to_json(outcome->document)));
+  EXPECT_TRUE(results::from_json(to_json(outcome->document)));
 }
 
 TEST_F(RunTest, TheFloorMovesTheSameBytes) {

@@ -60,8 +60,8 @@ class FakeSubject final : public Subject {
     return outcome("after");
   }
   bool counts_persists() const override { return true; }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("key_bytes", 16);
     facts.set("dram_bytes_per_record", 10.0 * static_cast<double>(++lives_));
     return facts;
@@ -110,8 +110,8 @@ class Runner : public testing::Test {
     plan.baseline = "a";
     return plan;
   }
-  static const Row* find(const Outcome& outcome, const std::string& subject,
-                         const std::string& operation, unsigned threads = 1) {
+  static const results::Row* find(const Outcome& outcome, const std::string& subject,
+                                  const std::string& operation, unsigned threads = 1) {
     for (const auto& row : outcome.rows) {
       if (row.subject() == subject && row.operation() == operation && row.threads() == threads)
         return &row;

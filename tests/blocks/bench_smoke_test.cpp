@@ -71,8 +71,9 @@ INSTANTIATE_TEST_SUITE_P(Suites, BlocksBench, testing::ValuesIn([] {
                          [](const auto& suite) { return suite.param; });
 
 // What the rows of one operation are, by subject; the last of several experiments.
-std::map<std::string, Row> rows_of(const std::vector<Row>& all, const std::string& operation) {
-  std::map<std::string, Row> rows;
+std::map<std::string, results::Row> rows_of(const std::vector<results::Row>& all,
+                                            const std::string& operation) {
+  std::map<std::string, results::Row> rows;
   for (const auto& row : all) {
     if (row.operation() == operation) rows[row.subject()] = row;
   }
@@ -81,7 +82,7 @@ std::map<std::string, Row> rows_of(const std::vector<Row>& all, const std::strin
 
 TEST(BlocksBenchPmdk, RowsSayWhatWasVariedAndOursFencesOnce) {
   ASSERT_TRUE(everything()) << everything().error().message();
-  std::vector<Row> rows_at_64;  // Of one thread.
+  std::vector<results::Row> rows_at_64;  // Of one thread.
   for (const auto& row : everything()->document.rows) {
     for (const auto* name :
          {"persist random 64 B", "memcpy random 64 B", "tx 64 B", "alloc 64 B"}) {

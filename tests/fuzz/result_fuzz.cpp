@@ -6,15 +6,15 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <holdfast/bench/compare.hpp>
-#include <holdfast/bench/csv.hpp>
-#include <holdfast/bench/result.hpp>
-#include <holdfast/bench/study/perma_bench.hpp>
-#include <holdfast/bench/table.hpp>
+#include <holdfast/results/compare.hpp>
+#include <holdfast/results/csv.hpp>
+#include <holdfast/results/perma_bench.hpp>
+#include <holdfast/results/result.hpp>
+#include <holdfast/results/table.hpp>
 
 namespace {
 
-using namespace holdfast::bench;
+using namespace holdfast::results;
 
 void require(bool held, const char* what) {
   if (held) return;

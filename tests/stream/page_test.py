@@ -25,7 +25,7 @@ import time
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'bench'))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'results'))
 import browser  # noqa: E402
 
 ENDLESS = """

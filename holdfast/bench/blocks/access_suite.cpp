@@ -156,7 +156,7 @@ class OurWriter {
         fence_(shape.fence),
         persist_(instruction_of(shape.flush), streams_) {}
   Status ready() const { return {}; }
-  void add_facts(Fields&) const {}
+  void add_facts(results::Fields&) const {}
   void write(std::byte* to, const std::byte* from, std::size_t bytes) const {
     if (streams_) {
       persist_.stream(to, from, bytes);

@@ -154,8 +154,8 @@ class CopySubject final : public AccessSubject {
     memory_->written(medium_);
     return AccessSubject::create();
   }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     writer_.add_facts(facts);
     return facts;
   }

@@ -104,8 +104,8 @@ class FieldSubject final : public BlockSubject {
     return {};
   }
   bool counts_persists() const override { return Access::kCountsPersists; }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("fields", shape_.fields);
     facts.set("medium_bytes_per_field", Access::kStrideBytes);
     access_.add_facts(facts);
@@ -196,7 +196,7 @@ class FieldSubject final : public BlockSubject {
 // What Access may leave out.
 struct FieldAccessDefaults {
   static constexpr bool kCountsPersists = true;
-  void add_facts(Fields&) const {}
+  void add_facts(results::Fields&) const {}
   void destroy() {}
 };
 

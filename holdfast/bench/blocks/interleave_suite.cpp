@@ -151,8 +151,8 @@ class TableSubject final : public BlockSubject {
   std::uint64_t operations_bound(const std::string& operation) const override {
     return operation == "insert" ? kind_->nodes() * Kind::kRoom : 0;
   }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("node_bytes", Kind::kNodeBytes);
     facts.set("nodes", kind_->nodes());
     return facts;

@@ -33,7 +33,7 @@ class FenceSubject final : public BlockSubject {
   FenceSubject(const Context& context, const LogShape& shape)
       : BlockSubject(context), shape_(shape) {}
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
-  Fields facts() const override { return shape_.facts(); }
+  results::Fields facts() const override { return shape_.facts(); }
   Status run(PhaseThread& thread) override {
     const auto share = round_down(shape_.log_bytes / thread.phase().threads, kCacheLineBytes);
     auto* const begin = memory() + share * thread.index();
@@ -67,7 +67,7 @@ class LogSubject final : public BlockSubject {
   LogSubject(const Context& context, const LogShape& shape, LogFormat format)
       : BlockSubject(context), shape_(shape), format_(format) {}
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("segment_bytes", options().segment_bytes);
     // Its lines are counted, its time is in the appends.

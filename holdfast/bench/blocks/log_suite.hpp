@@ -21,8 +21,8 @@ struct LogShape {
   bool padded = true;
   std::uint64_t log_bytes = 0;  // What a log goes round in.
 
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("log_bytes", log_bytes);
     facts.set("records_per_append_many", 16u);
     return facts;

@@ -26,8 +26,8 @@ class PageSubject : public BlockSubject {
   PageSubject(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages)
       : BlockSubject(context), shape_(shape), pages_(std::move(pages)) {}
 
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("pages", shape_.pages);
     return facts;
   }
@@ -119,7 +119,7 @@ class StoreSubject final : public InStore<PageStore, PageStoreOptions> {
   StoreSubject(const Context& context, const PageShape& shape, std::shared_ptr<DramPages> pages,
                FlushMethod method)
       : InStore(context, shape, std::move(pages), by(method)) {}
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = PageSubject::facts();
     facts.set("method_alone", name(store_->method_for(shape_.dirty_lines, shape_.in_dram)));
     return facts;

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include <holdfast/bench/environment.hpp>
-#include <holdfast/bench/printed.hpp>
+#include <holdfast/base/printed.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench::blocks {
 
@@ -100,7 +100,7 @@ bool wanted(const BlocksBenchOptions& options, const std::string& experiment) {
 }
 
 // Names that rows of the document are told apart by; in the order in which suites bring them.
-void note_parameters(const Fields& parameters, Document& document) {
+void note_parameters(const results::Fields& parameters, results::Document& document) {
   auto& names = document.parameters;
   for (const auto& field : parameters.all()) {
     if (std::find(names.begin(), names.end(), field.name) == names.end())
@@ -134,8 +134,8 @@ void run_experiment(const Context& context, const Suite& suite, const Experiment
   result.take(std::move(outcome));
 }
 
-Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
-  Fields command;
+results::Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
+  results::Fields command;
   command.set("name", name);
   command.set("suites", joined(options.suites, ","));
   command.set("only", joined(options.only, ","));
@@ -149,9 +149,9 @@ Fields command_of(const std::string& name, const BlocksBenchOptions& options) {
 }
 
 // Under the names that all benchmarks use for a region (docs/results.md).
-Fields region_entry(const std::string& spec, const RegionReport& report) {
+results::Fields region_entry(const std::string& spec, const RegionReport& report) {
   static constexpr const char* kInstructions[] = {"none", "clflush", "clflushopt", "clwb"};
-  Fields entry;
+  results::Fields entry;
   entry.set("name", "region");
   entry.set("spec", spec);
   entry.set("kind", report.kind);
@@ -248,7 +248,7 @@ Result<BenchResult> run_suites(const std::string& command, const std::vector<Sui
   result.document.command = command_of(command, options);
   result.document.parameters = {"suite", "experiment"};
   result.document.regions = {region_entry(options.region, context.report)};
-  result.document.environment = environment();
+  result.document.environment = results::environment();
   result.document.calibration = context.limits.fields();
 
   std::vector<std::pair<const Suite*, Experiment>> chosen;

@@ -63,7 +63,7 @@ struct Experiment {
   std::string part;
   // What tells its rows from those of the other experiments: record_bytes, dirty_lines, … Set on
   // every row, over what Subject::facts() says of the same name.
-  Fields parameters;
+  results::Fields parameters;
   // threads, repetitions, seconds, latency and progress are filled in by the run, threads only
   // where the plan has none.
   Plan plan{.threads = {}};

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <holdfast/bench/engine/interruption.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench {
 
@@ -56,18 +56,19 @@ class Samples {
 
   // ops_per_s_*, interval_coverage, ns_per_op_median, repetitions and, where they were measured,
   // cpu_ns_per_op_median and bytes_per_s_*.
-  void describe(Row& row) const;
+  void describe(results::Row& row) const;
 
  private:
   std::vector<Sample> all_;
 };
 
 // <name>_median, _low, _high of a row, and with its samples.
-void set_interval(Row& row, const std::string& name, const std::vector<double>& values);
-void set_estimate(Row& row, const std::string& name, const std::vector<double>& values);
+void set_interval(results::Row& row, const std::string& name, const std::vector<double>& values);
+void set_estimate(results::Row& row, const std::string& name, const std::vector<double>& values);
 
 // time_x_<name>_median, _low, _high: of the row over the baseline's. Nothing where no repetition
 // counted for both.
-void compare(Row& row, const Samples& samples, const Samples& baseline, const std::string& name);
+void compare(results::Row& row, const Samples& samples, const Samples& baseline,
+             const std::string& name);
 
 }  // namespace holdfast::bench

@@ -52,8 +52,8 @@ class IndexSubject final : public blocks::BlockSubject {
   std::uint64_t operations_bound(const std::string& operation) const override {
     return operation == "insert" ? records_ / 4 : 0;
   }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("records", records_);
     const auto each = [&](std::uint64_t bytes) {
       return static_cast<double>(bytes) / static_cast<double>(records_);

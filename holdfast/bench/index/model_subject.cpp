@@ -39,8 +39,8 @@ class ModelSubject final : public blocks::BlockSubject {
   }
   bool supports(const std::string& operation) const override { return operation == operation_; }
   bool counts_persists() const override { return false; }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("chain", memory::to_string(chain_));
     facts.set("range_bytes", range_bytes());
     return facts;

@@ -56,9 +56,9 @@ DeviceCounts device_counts(const std::string& path) {
   return counts;
 }
 
-Fields per_operation(const DeviceCounts& before, const DeviceCounts& after,
-                     std::uint64_t operations) {
-  Fields fields;
+results::Fields per_operation(const DeviceCounts& before, const DeviceCounts& after,
+                              std::uint64_t operations) {
+  results::Fields fields;
   const auto set = [&](const char* name, std::uint64_t first, std::uint64_t last) {
     fields.set(name, static_cast<double>(last - std::min(first, last)) /
                          static_cast<double>(std::max<std::uint64_t>(operations, 1)));

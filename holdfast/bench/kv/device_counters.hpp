@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::kv {
 
@@ -26,7 +26,7 @@ struct DeviceCounts {
 DeviceCounts device_counts(const std::string& path);
 
 // The members above; those that are not known are left out.
-Fields per_operation(const DeviceCounts& before, const DeviceCounts& after,
-                     std::uint64_t operations);
+results::Fields per_operation(const DeviceCounts& before, const DeviceCounts& after,
+                              std::uint64_t operations);
 
 }  // namespace holdfast::bench::kv

@@ -253,7 +253,7 @@ class FloorStore {
   void remove() { floor_.medium.remove(); }
   std::uint64_t medium_bytes() const { return 0; }
   bool persist_total(PersistCounts&) const { return false; }
-  Fields facts() const { return region_facts(floor_.medium.report(), context_.promise); }
+  results::Fields facts() const { return region_facts(floor_.medium.report(), context_.promise); }
   FloorSession session(unsigned) { return FloorSession(floor_, records_); }
 
  private:

@@ -88,8 +88,8 @@ class PipelineStore : public HoldfastStore<store::Store<>, PipelineSession> {
     }
     return false;
   }
-  Fields facts() const {
-    Fields facts = HoldfastStore::facts();
+  results::Fields facts() const {
+    results::Fields facts = HoldfastStore::facts();
     facts.set("pipeline_window", std::uint64_t{kWindow});
     return facts;
   }

@@ -183,7 +183,7 @@ class HoldfastStore {
     counts.lines_written_back = stats.lines_written_back;
     return true;
   }
-  Fields facts() const {
+  results::Fields facts() const {
     auto facts = region_facts(store_->region_report(), context_.promise);
     const auto stats = store_->stats();
     facts.set("dram_index_bytes_per_record",

@@ -57,12 +57,12 @@ void SteadyWatch::thread_ends(const StallWatch& stalls) {
   phase_cpu_ns_ += thread_cpu_ns();
 }
 
-Fields SteadyWatch::finish(std::uint64_t operations) {
+results::Fields SteadyWatch::finish(std::uint64_t operations) {
   const auto all_ns = process_cpu_ns() - process_cpu_ns_;
   const auto after = space_ ? space_() : SpaceUse();
   const auto mine_ns = thread_cpu_ns() - caller_cpu_ns_;
   stop();
-  Fields fields;
+  results::Fields fields;
   const auto per_op = [&](std::uint64_t ns) {
     return static_cast<double>(ns) / static_cast<double>(std::max<std::uint64_t>(operations, 1));
   };

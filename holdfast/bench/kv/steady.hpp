@@ -18,7 +18,7 @@
 #include <thread>
 
 #include <holdfast/bench/kv/thread_times.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::kv {
 
@@ -40,7 +40,7 @@ class SteadyWatch {
   // Each thread of the phase, at its very end.
   void thread_ends(const StallWatch& stalls);
   // After all threads of the phase, on the thread that made this. `operations` of all threads.
-  Fields finish(std::uint64_t operations);
+  results::Fields finish(std::uint64_t operations);
 
  private:
   void look_now_and_then();

@@ -101,7 +101,7 @@ class StoreSubject final : public Subject {
       const auto count = std::min(phase.operations, context_.records);
       erased_ = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, count);
     }
-    phase_facts_ = Fields();
+    phase_facts_ = results::Fields();
     if (context_.memory_limit_bytes != 0) device_before_ = device_counts(context_.base);
     if (operation.verb == Verb::kSteadyOverwrite) watch_.emplace(space_of_store(), phase.seconds);
     return {};
@@ -168,8 +168,8 @@ class StoreSubject final : public Subject {
     return store_ && store_->persist_total(counts);
   }
   bool counts_persists() const override { return Store::kCountsPersists; }
-  Fields facts() const override { return facts_; }
-  Fields phase_facts() const override { return phase_facts_; }
+  results::Fields facts() const override { return facts_; }
+  results::Fields phase_facts() const override { return phase_facts_; }
 
   Result<std::vector<ExtraSample>> extras() override {
     if constexpr (Store::kKeepsFiles) {
@@ -574,7 +574,7 @@ class StoreSubject final : public Subject {
   std::vector<std::uint32_t> erased_;  // Of the current phase of erases.
   std::vector<std::uint64_t> done_;    // By thread of the current phase.
   std::vector<ExtraSample> extras_;
-  Fields facts_, phase_facts_;
+  results::Fields facts_, phase_facts_;
   std::optional<SteadyWatch> watch_;
   DeviceCounts device_before_;
   std::thread reclaimer_;

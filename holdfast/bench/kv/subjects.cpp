@@ -42,8 +42,8 @@ SubjectKind missing_kind(const std::string& name, const std::string& why) {
   return kind;
 }
 
-Fields region_facts(const RegionReport& report, Promise promise) {
-  Fields facts;
+results::Fields region_facts(const RegionReport& report, Promise promise) {
+  results::Fields facts;
   facts.set("durability", durability_on(report, promise));
   facts.set("region", report.spec);
   facts.set("region_kind", report.kind);

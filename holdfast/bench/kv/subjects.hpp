@@ -57,6 +57,6 @@ SubjectKind missing_kind(const std::string& name, const std::string& why);
 
 // What a region really was, and which durability an operation on it has: region, region_kind,
 // granularity, mapping, page_bytes, write_back, nt_evicts, durability.
-Fields region_facts(const RegionReport& report, Promise promise);
+results::Fields region_facts(const RegionReport& report, Promise promise);
 
 }  // namespace holdfast::bench::kv

@@ -12,12 +12,12 @@
 #include <map>
 #include <utility>
 
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/calibration.hpp>
-#include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -275,9 +275,9 @@ const std::vector<std::string> kParameters = {
     "records",    "durability", "distribution", "space_goal",  "memory_limit_bytes"};
 
 // region_facts() under the names that all benchmarks use for a region.
-Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
+results::Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
   constexpr std::string_view kPrefix = "region_";
-  Fields entry;
+  results::Fields entry;
   entry.set("name", "store");
   entry.set("spec", options.region);
   const auto facts = region_facts(report, options.promise);
@@ -288,17 +288,17 @@ Fields region_entry(const RegionReport& report, const KvBenchOptions& options) {
   return entry;
 }
 
-Fields command_of(const KvBenchOptions& options) {
-  Fields command;
+results::Fields command_of(const KvBenchOptions& options) {
+  results::Fields command;
   command.set("name", "kv bench");
   command.set("stores", joined(options.stores, ","));
   command.set("records", options.records);
   command.set("key_bytes", options.shape.key_bytes);
   command.set("value_bytes", options.shape.value_bytes);
   command.set("threads", std::vector<double>(options.threads.begin(), options.threads.end()));
-  command.set(
-      "ops",
-      Value(joined(options.suite.empty() ? ops_of(options) : std::vector<std::string>{}, ",")));
+  command.set("ops",
+              results::Value(joined(
+                  options.suite.empty() ? ops_of(options) : std::vector<std::string>{}, ",")));
   command.set("region", options.region);
   command.set("repeat", options.repeat);
   command.set("batch", options.batch);
@@ -419,7 +419,7 @@ Result<BenchResult> run_kv_bench(const KvBenchOptions& options) {
 
   BenchResult result;
   result.document.command = command_of(options);
-  result.document.environment = environment();
+  result.document.environment = results::environment();
   HF_ASSIGN_OR_RETURN(const auto probe, probe_region(*contexts.front()));
   result.document.environment.merge(region_facts(probe.report, options.promise));
   result.document.environment.set("region", options.region);  // Not the probe's.

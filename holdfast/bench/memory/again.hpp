@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -16,10 +16,10 @@ inline constexpr double kAgainLimit = 0.03;
 
 // Why `again` may differ from `first`, both rows of row_of(): the reasons that hold, separated by
 // "; ", never empty.
-std::string why_apart(const Row& first, const Row& again);
+std::string why_apart(const results::Row& first, const results::Row& again);
 
 // Where time_x_holdfast_median of `again` is further than kAgainLimit from 1, warns there with
 // why_apart(). Returns whether it is within.
-bool judge_again(Row& again, const Row& first);
+bool judge_again(results::Row& again, const results::Row& first);
 
 }  // namespace holdfast::bench::memory

@@ -16,7 +16,7 @@
 #include <holdfast/bench/memory/custom_operation.hpp>
 #include <holdfast/bench/memory/diagnostics.hpp>
 #include <holdfast/bench/memory/words.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -140,12 +140,14 @@ struct Key {
   // Errors: kInvalidOption; the detail does not name the key.
   Status (*set)(Config& config, std::string_view text);
   std::string (*get)(const Config& config);
-  Value (*value)(const Config& config);  // Of its field in a row.
+  results::Value (*value)(const Config& config);  // Of its field in a row.
 };
 // All keys, in the order of KeyId.
 const std::array<Key, kKeyCount>& keys();
 // By its name or an older one, or null.
 const Key* find_key(std::string_view name);
+// The name of the key whose field in a row is this; of another parameter, its own.
+std::string key_of_parameter(const std::string& parameter);
 
 // What does not fit together in `config`, each with the key to blame. Bounds that depend on the
 // machine are the plan's business.

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/memory/config.hpp>
-#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -162,7 +162,7 @@ constexpr Key bytes(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return set_bytes(c.*kMember, t); },
       [](const Config& c) { return format_bytes(c.*kMember); },
-      [](const Config& c) { return Value(c.*kMember); });
+      [](const Config& c) { return results::Value(c.*kMember); });
 }
 
 template <auto kMember>
@@ -170,7 +170,7 @@ constexpr Key extent(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return set_extent(c.*kMember, t); },
       [](const Config& c) { return extent_text(c.*kMember); },
-      [](const Config& c) { return Value((c.*kMember).bytes); });
+      [](const Config& c) { return results::Value((c.*kMember).bytes); });
 }
 
 template <auto kMember, std::uint64_t kLow, std::uint64_t kHigh>
@@ -178,7 +178,7 @@ constexpr Key count(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return set_count(c.*kMember, t, kLow, kHigh); },
       [](const Config& c) { return std::to_string(c.*kMember); },
-      [](const Config& c) { return Value(std::uint64_t{c.*kMember}); });
+      [](const Config& c) { return results::Value(std::uint64_t{c.*kMember}); });
 }
 
 // Below 0: was not given.
@@ -187,7 +187,7 @@ constexpr Key real(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return set_real(c.*kMember, t, kLow, kHigh); },
       [](const Config& c) { return c.*kMember < 0 ? std::string() : real_text(c.*kMember); },
-      [](const Config& c) { return Value(c.*kMember); });
+      [](const Config& c) { return results::Value(c.*kMember); });
 }
 
 // Kept in units of kUnitNs, which is also that of a bare number.
@@ -202,7 +202,7 @@ constexpr Key time(const Named& named) {
         return ok_status();
       },
       [](const Config& c) { return real_text(c.*kMember); },
-      [](const Config& c) { return Value(c.*kMember); });
+      [](const Config& c) { return results::Value(c.*kMember); });
 }
 
 template <auto kMember>
@@ -210,7 +210,7 @@ constexpr Key flag(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return set_flag(c.*kMember, t); },
       [](const Config& c) { return flag_text(c.*kMember); },
-      [](const Config& c) { return Value(c.*kMember); });
+      [](const Config& c) { return results::Value(c.*kMember); });
 }
 
 // One of a few words (words.hpp).
@@ -219,7 +219,7 @@ constexpr Key word(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return set_word(c.*kMember, t); },
       [](const Config& c) { return std::string(memory::name(c.*kMember)); },
-      [](const Config& c) { return Value(std::string(memory::name(c.*kMember))); });
+      [](const Config& c) { return results::Value(std::string(memory::name(c.*kMember))); });
 }
 
 // A text that `kSet` checks.
@@ -228,7 +228,7 @@ constexpr Key text(const Named& named) {
   return key(
       named, [](Config& c, std::string_view t) { return kSet(c.*kMember, t); },
       [](const Config& c) { return c.*kMember; },
-      [](const Config& c) { return Value(c.*kMember); });
+      [](const Config& c) { return results::Value(c.*kMember); });
 }
 
 constexpr Key chain(const Named& named) {
@@ -239,7 +239,7 @@ constexpr Key chain(const Named& named) {
         return ok_status();
       },
       [](const Config& c) { return to_string(c.chain); },
-      [](const Config& c) { return Value(to_string(c.chain)); });
+      [](const Config& c) { return results::Value(to_string(c.chain)); });
 }
 
 // ---- The keys: name and field of a row; then older names. docs/memory_benchmark.md explains. ----
@@ -319,6 +319,13 @@ const Key* find_key(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+std::string key_of_parameter(const std::string& parameter) {
+  for (const auto& key : kKeys) {
+    if (key.parameter == parameter) return std::string(key.name);
+  }
+  return parameter;
 }
 
 }  // namespace holdfast::bench::memory

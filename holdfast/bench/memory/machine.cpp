@@ -5,16 +5,16 @@
 #include <cstdlib>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/engine/placement.hpp>
 #include <holdfast/bench/engine/team.hpp>
-#include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/tick_clock.hpp>
-#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/cpu.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/memory/topology.hpp>
+#include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -79,8 +79,8 @@ double all_threads(const Machine& machine, std::byte* data, std::uint64_t bytes,
 Machine Machine::read() {
   Machine machine;
   machine.cpus = usable_cpus();
-  machine.last_level_cache_bytes = bench::last_level_cache_bytes();
-  machine.available_bytes = available_memory_bytes();
+  machine.last_level_cache_bytes = results::last_level_cache_bytes();
+  machine.available_bytes = results::available_memory_bytes();
   for (const auto& node : read_topology().nodes) {
     machine.nodes.push_back({node.id, cpus_in(node.cpus, machine.cpus), node.distances});
   }
@@ -166,7 +166,7 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
   return limits;
 }
 
-unsigned MachineLimits::merge(const Fields& fields, bool stricter) {
+unsigned MachineLimits::merge(const results::Fields& fields, bool stricter) {
   unsigned known = 0;
   const auto take = [&](double& limit, const char* name, bool a_rate) {
     const auto other = fields.number(name);
@@ -188,7 +188,7 @@ unsigned MachineLimits::merge(const Fields& fields, bool stricter) {
   return known;
 }
 
-Fields MachineLimits::fields() const {
+results::Fields MachineLimits::fields() const {
   auto fields = one_thread.fields();
   fields.set("memory_read_bytes_per_s", read_bytes_per_s);
   fields.set("memory_stream_bytes_per_s", write_bytes_per_s);
@@ -198,7 +198,7 @@ Fields MachineLimits::fields() const {
   return fields;
 }
 
-void judge(Row& row, const MachineLimits& limits, const Machine& machine, double reads,
+void judge(results::Row& row, const MachineLimits& limits, const Machine& machine, double reads,
            double writes, bool beyond_cache) {
   const auto threads = static_cast<double>(row.threads());
   const auto claim = [&](double rate, double limit, const char* what) {

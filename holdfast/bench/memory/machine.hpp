@@ -8,7 +8,7 @@
 
 #include <holdfast/bench/calibration.hpp>
 #include <holdfast/bench/memory/config.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -45,7 +45,7 @@ struct MachineLimits {
   double store_bytes_per_s = 0;  // All CPUs, through the caches.
   double clock_overhead_ns = 0;
   double seconds = 0;
-  Fields fields() const;
+  results::Fields fields() const;
   // Takes what was better of each limit and a second search's: a disturbed one finds too little.
   void loosen(const MachineLimits& other) {
     merge(other.fields(), false);
@@ -53,10 +53,10 @@ struct MachineLimits {
   }
   // Takes the stricter of each limit and what `fields`, the calibration of another result, has
   // under its name. Returns how many names it knew: 0 is no calibration of `bench run`.
-  unsigned tighten(const Fields& fields) { return merge(fields, true); }
+  unsigned tighten(const results::Fields& fields) { return merge(fields, true); }
 
  private:
-  unsigned merge(const Fields& fields, bool stricter);
+  unsigned merge(const results::Fields& fields, bool stricter);
 };
 // `specs`: regions in memory of the system that will be measured; the fastest of them and of "dram"
 // sets the limit.
@@ -65,7 +65,7 @@ MachineLimits find_limits(const Machine& machine, std::vector<std::string> specs
 // Calls row.invalidate() if the row claims more than the limits with the slack of a half for
 // clocks and neighbours allow. `reads` and `writes` are its bytes per second; `beyond_cache`: the
 // accesses spread over so much that caches hold less than a quarter of them.
-void judge(Row& row, const MachineLimits& limits, const Machine& machine, double reads,
+void judge(results::Row& row, const MachineLimits& limits, const Machine& machine, double reads,
            double writes, bool beyond_cache);
 
 }  // namespace holdfast::bench::memory

@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/memory/worker.hpp>
-#include <holdfast/bench/printed.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::memory {

@@ -16,7 +16,7 @@
 #include <holdfast/bench/memory/machine.hpp>
 #include <holdfast/bench/memory/tier.hpp>
 #include <holdfast/bench/memory/workload_file.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -36,7 +36,7 @@ struct RunOptions {
   bool use_numa = true;
   std::vector<int> numa_nodes;  // Not empty: threads run on these.
   std::string limits_path;  // Not empty: a result whose calibration also limits what is believed;
-  Fields limits;            // this one.
+  results::Fields limits;   // this one.
 };
 
 struct PlannedPart {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/memory/plan.hpp>
 #include <holdfast/bench/memory/worker.hpp>
-#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
 

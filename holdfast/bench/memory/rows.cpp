@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/engine/samples.hpp>
 #include <holdfast/bench/memory/worker.hpp>
-#include <holdfast/bench/printed.hpp>
-#include <holdfast/bench/statistics.hpp>
+#include <holdfast/results/statistics.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -91,7 +91,7 @@ bool beyond_cache(const PlannedPart& part, const Machine& machine) {
          (!part.uses_dram || part.config.dram_memory_range.bytes >= limit);
 }
 
-void warn_of_cache(Row& row, const PlannedPart& part, const Machine& machine) {
+void warn_of_cache(results::Row& row, const PlannedPart& part, const Machine& machine) {
   const auto cache = machine.last_level_cache_bytes;
   for (const auto& [used, range] :
        {std::pair{part.uses_target, part.config.memory_range.bytes},
@@ -106,7 +106,7 @@ void warn_of_cache(Row& row, const PlannedPart& part, const Machine& machine) {
 
 // Each of these operations waits for a fence of its own, so one alone cannot take ten times as long
 // as one of many: then the sample held something else.
-void warn_of_samples(Row& row) {
+void warn_of_samples(results::Row& row) {
   constexpr double kTooLong = 10;
   const auto mean = row.number("mean_ns");
   const auto each = row.number("ns_per_op_median");
@@ -115,11 +115,12 @@ void warn_of_samples(Row& row) {
            format_nanoseconds(each) + " each: samples hold more than one operation");
 }
 
-void add_warnings(Row& row, const Series& series, const Config& config, const Machine& machine) {
+void add_warnings(results::Row& row, const Series& series, const Config& config,
+                  const Machine& machine) {
   const auto rates = samples_of(series).ops_per_s();
   const auto [low, high] = std::minmax_element(
       rates.begin(), rates.end(), [](double a, double b) { return std::isnan(b) || a < b; });
-  const auto spread = (*high - *low) / median(rates);
+  const auto spread = (*high - *low) / results::median(rates);
   if (std::isfinite(spread)) row.set("spread_ratio", spread);
   std::uint64_t faults = 0, switches = 0;
   unsigned elsewhere = 0;
@@ -170,9 +171,9 @@ std::vector<std::string> parameter_names() {
   return names;
 }
 
-Fields parameters_of(const PlannedRun& run, std::size_t index) {
+results::Fields parameters_of(const PlannedRun& run, std::size_t index) {
   const auto& part = run.parts[index];
-  Fields fields;
+  results::Fields fields;
   if (run.parts.size() > 1) fields.set("part", part.part->name);
   for (const auto& key : keys()) {
     if (key.parameter.empty() || never_said(key.id, part)) continue;
@@ -198,14 +199,14 @@ Fields parameters_of(const PlannedRun& run, std::size_t index) {
   return fields;
 }
 
-std::optional<Row> row_of(const RowContext& context, const std::string& subject,
-                          const Series& series, const std::string& wrong) {
+std::optional<results::Row> row_of(const RowContext& context, const std::string& subject,
+                                   const Series& series, const std::string& wrong) {
   const auto& part = context.run.parts[context.part];
   const auto& config = part.config;
   const auto counted = static_cast<std::uint64_t>(
       std::count_if(series.begin(), series.end(), [](const auto& r) { return r.has_value(); }));
   if (counted == 0 && wrong.empty()) return {};
-  Row row(subject, context.run.benchmark->name, config.number_threads);
+  results::Row row(subject, context.run.benchmark->name, config.number_threads);
   row.merge(parameters_of(context.run, context.part));
   if (!wrong.empty()) row.invalidate(wrong);
   if (counted == 0) return row;
@@ -237,21 +238,22 @@ std::optional<Row> row_of(const RowContext& context, const std::string& subject,
   add_warnings(row, series, config, context.machine);
   warn_of_cache(row, part, context.machine);
   warn_of_samples(row);
-  const auto [reads, writes] = traffic(config, median(all.bytes_per_s()));
+  const auto [reads, writes] = traffic(config, results::median(all.bytes_per_s()));
   judge(row, context.limits, context.machine, reads, writes, beyond_cache(part, context.machine));
   return row;
 }
 
-void compare(Row& row, const Series& series, const Series& baseline, const std::string& name) {
+void compare(results::Row& row, const Series& series, const Series& baseline,
+             const std::string& name) {
   bench::compare(row, samples_of(series), samples_of(baseline), name);
 }
 
-void add_both(Row& row, const Series& series, const Series& other) {
+void add_both(results::Row& row, const Series& series, const Series& other) {
   auto sums = samples_of(series).bytes_per_s();
   const auto others = samples_of(other).bytes_per_s();
   for (std::size_t i = 0; i < sums.size(); ++i)
     sums[i] += others[i];  // NaN where one of the two did not count.
-  if (!std::isnan(median(sums))) set_interval(row, "both_bytes_per_s", sums);
+  if (!std::isnan(results::median(sums))) set_interval(row, "both_bytes_per_s", sums);
 }
 
 }  // namespace holdfast::bench::memory

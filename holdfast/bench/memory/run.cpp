@@ -11,12 +11,12 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/engine/samples.hpp>
-#include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/memory/again.hpp>
 #include <holdfast/bench/memory/floor.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/rows.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -80,7 +80,7 @@ class Tiers {
     return opened;
   }
 
-  const std::vector<Fields>& regions() const { return regions_; }
+  const std::vector<results::Fields>& regions() const { return regions_; }
   std::vector<std::string> warnings() const { return {warnings_.begin(), warnings_.end()}; }
 
  private:
@@ -100,7 +100,7 @@ class Tiers {
 
   void note(const Tier& tier) {
     const auto fields = tier.fields();
-    const auto same = [&](const Fields& other) {
+    const auto same = [&](const results::Fields& other) {
       return other.text("name") == fields.text("name") && other.text("spec") == fields.text("spec");
     };
     const auto found = std::find_if(regions_.begin(), regions_.end(), same);
@@ -115,7 +115,7 @@ class Tiers {
   std::map<std::string, std::uint64_t> largest_;
   bool roomy_ = true;  // All at their largest fit at the same time.
   std::map<std::string, std::unique_ptr<Tier>> tiers_;
-  std::vector<Fields> regions_;
+  std::vector<results::Fields> regions_;
   std::set<std::string> warnings_;
 };
 
@@ -143,7 +143,7 @@ class Runner {
     if (progress_) progress_({0, plan_.runs.size(), "", 0, 0, seconds_planned_});
     limits_ = find_limits(machine_, system_specs());
     auto& document = outcome_.document;
-    document.environment = environment();
+    document.environment = results::environment();
     document.environment.set("vectors", best_kernels().name);
     note_limits();
     document.parameters = parameter_names();
@@ -209,8 +209,8 @@ class Runner {
   }
 
   // What the files say of the benchmarks that were planned.
-  std::vector<Fields> benchmarks() const {
-    std::vector<Fields> list;
+  std::vector<results::Fields> benchmarks() const {
+    std::vector<results::Fields> list;
     const Benchmark* last = nullptr;
     for (const auto& run : plan_.runs) {
       if (run.benchmark == std::exchange(last, run.benchmark)) continue;
@@ -222,8 +222,8 @@ class Runner {
     return list;
   }
 
-  Fields command() const {
-    Fields fields;
+  results::Fields command() const {
+    results::Fields fields;
     fields.set("name", "bench run");
     fields.set("path", options_.path);
     fields.set("target", options_.target);
@@ -485,7 +485,7 @@ class Runner {
                 const std::vector<std::vector<Series>>& series,
                 const std::vector<std::vector<std::string>>& wrong) {
     for (std::size_t p = 0; p < run.parts.size(); ++p) {
-      Row first;  // Of ours; a second measurement is compared with it.
+      results::Row first;  // Of ours; a second measurement is compared with it.
       for (std::size_t s = 0; s < subjects.size(); ++s) {
         auto row = row_of({run, p, machine_, limits_}, subjects[s], series[s][p], wrong[s][p]);
         if (!row) continue;
@@ -503,7 +503,8 @@ class Runner {
     }
   }
 
-  void judge_twice(Row& row, const Series& again, const Series& first, const Row& first_row) {
+  void judge_twice(results::Row& row, const Series& again, const Series& first,
+                   const results::Row& first_row) {
     compare(row, again, first, "holdfast");
     if (std::isnan(row.number("time_x_holdfast_median"))) return;
     ++outcome_.again_rows;

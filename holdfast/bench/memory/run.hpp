@@ -17,7 +17,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/bench/memory/plan.hpp>
-#include <holdfast/bench/result.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -31,7 +31,7 @@ struct RunProgress {
 };
 
 struct RunOutcome {
-  Document document;
+  results::Document document;
   bool trustworthy = true;  // No row is invalid.
   bool interrupted = false;
   unsigned again_within_3_percent = 0, again_rows = 0;  // With RunOptions::again.

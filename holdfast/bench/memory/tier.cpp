@@ -256,8 +256,8 @@ void Tier::examine() {
   }
 }
 
-Fields Tier::fields() const {
-  Fields fields;
+results::Fields Tier::fields() const {
+  results::Fields fields;
   fields.set("name", need_.name);
   fields.set("spec", need_.spec);
   fields.set("kind", report_.kind);

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
-#include <holdfast/bench/result.hpp>
 #include <holdfast/memory/region.hpp>
+#include <holdfast/results/result.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -43,7 +43,7 @@ class Tier {
   std::uint64_t bytes() const { return region_->size_bytes(); }
   const RegionReport& report() const { return report_; }
   // The entry of the result document.
-  Fields fields() const;
+  results::Fields fields() const;
   // What a reader should know of the mapping, for example that pages are missing.
   const std::vector<std::string>& warnings() const { return warnings_; }
 

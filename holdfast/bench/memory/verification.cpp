@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include <holdfast/base/printed.hpp>
 #include <holdfast/bench/memory/content.hpp>
-#include <holdfast/bench/printed.hpp>
 
 namespace holdfast::bench::memory {
 namespace {

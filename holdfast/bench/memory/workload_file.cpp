@@ -9,7 +9,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/memory/yaml_tree.hpp>
-#include <holdfast/bench/output.hpp>
+#include <holdfast/results/output.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
@@ -482,7 +482,7 @@ Workloads read_workloads(const std::string& path, Diagnostics& diagnostics) {
     files.push_back(path);
   }
   for (const auto& file : files) {
-    const auto text = read_file(file, kYamlBytesMax);
+    const auto text = results::read_file(file, kYamlBytesMax);
     if (!text) {
       diagnostics.add(file, {}, text.error().detail.substr(file.size() + 2));  // Names it itself.
       continue;

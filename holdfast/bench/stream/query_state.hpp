@@ -82,8 +82,8 @@ class RunsQuery : public Base {
     HF_ASSIGN_OR_RETURN(state_, open_state(setting_.state, setting_.region));
     return {};
   }
-  Fields phase_facts() const override {
-    Fields facts;
+  results::Fields phase_facts() const override {
+    results::Fields facts;
     if (setting_.has_checkpoints()) facts.set("checkpoints", checkpoints_);
     return facts;
   }

@@ -12,11 +12,11 @@
 #include <utility>
 #include <variant>
 
-#include <holdfast/bench/environment.hpp>
 #include <holdfast/bench/stream/nexmark_subject.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
 #include <holdfast/peers/peers.hpp>
 #include <holdfast/peers/stream/peer_subject.hpp>
+#include <holdfast/results/environment.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
 
@@ -144,8 +144,8 @@ std::uint64_t events_per_ms(const StreamBenchOptions& options) {
   return std::max<std::uint64_t>(100, options.keys * 3 / static_cast<std::uint64_t>(kWindowMs));
 }
 
-Fields command_of(const StreamBenchOptions& options) {
-  Fields command;
+results::Fields command_of(const StreamBenchOptions& options) {
+  results::Fields command;
   command.set("name", "stream bench");
   command.set("queries", options.queries);
   command.set("states", options.states);
@@ -166,7 +166,7 @@ class Suite {
  public:
   explicit Suite(const StreamBenchOptions& options) : options_(options) {
     result_.document.command = command_of(options);
-    result_.document.environment = environment();
+    result_.document.environment = results::environment();
     result_.document.parameters = {"keys", "events_per_round"};
   }
 

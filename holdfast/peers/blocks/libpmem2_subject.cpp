@@ -47,8 +47,8 @@ struct Libpmem2Calls : ByteCalls {
   std::byte* area(const Context&) const {
     return static_cast<std::byte*>(::pmem2_map_get_address(map_));
   }
-  Fields facts(const Context& context) const {
-    Fields facts;
+  results::Fields facts(const Context& context) const {
+    results::Fields facts;
     facts.set("store_granularity", granularity_);
     facts.set("mapped", granularity_ == "page" ? "a file of its own" : "the region");
     add_pmdk_facts(facts, context);

@@ -18,7 +18,7 @@ class LibpmemWriter {
                                                            : PMEM_F_MEM_TEMPORAL) |
                (shape.fence ? 0u : PMEM_F_MEM_NODRAIN)) {}
   Status ready() const { return check_pmdk_environment(context_); }
-  void add_facts(Fields& facts) const { add_pmdk_facts(facts, context_); }
+  void add_facts(results::Fields& facts) const { add_pmdk_facts(facts, context_); }
   void write(std::byte* to, const std::byte* from, std::size_t bytes) const {
     ::pmem_memcpy(to, from, bytes, flags_);
   }

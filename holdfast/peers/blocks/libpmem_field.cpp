@@ -21,7 +21,7 @@ class Libpmem : public FieldAccessDefaults {
 
   Libpmem(const Context& context, const FieldShape& shape) : context_(context), shape_(shape) {}
   Status create() { return check_pmdk_environment(context_); }
-  void add_facts(Fields& facts) const { add_pmdk_facts(facts, context_); }
+  void add_facts(results::Fields& facts) const { add_pmdk_facts(facts, context_); }
   void set(std::uint64_t index, const Value& value) {
     std::memcpy(place(index), &value, sizeof value);
   }

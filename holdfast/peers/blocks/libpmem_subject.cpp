@@ -20,9 +20,9 @@ struct LibpmemCalls : ByteCalls {
   bool has(O operation) const {
     return operation != O::kMemcpy && operation != O::kMemset && operation != O::kUnknown;
   }
-  Fields facts(const Context& context) const {
+  results::Fields facts(const Context& context) const {
     static constexpr const char* kNames[] = {"", "PMEM_F_MEM_TEMPORAL", "PMEM_F_MEM_NONTEMPORAL"};
-    Fields facts;
+    results::Fields facts;
     facts.set("flags", kNames[static_cast<int>(hint_)]);
     add_pmdk_facts(facts, context);
     return facts;

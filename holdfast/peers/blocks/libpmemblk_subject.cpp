@@ -35,8 +35,8 @@ class PmemblkSubject final : public BlockSubject {
     return {};
   }
   bool counts_persists() const override { return false; }
-  Fields facts() const override {
-    Fields facts;
+  results::Fields facts() const override {
+    results::Fields facts;
     facts.set("pages", shape_.pages);
     add_pmdk_facts(facts, context_);
     pool_pages_.add_facts(facts);

@@ -39,7 +39,7 @@ class LibpmemlogSubject final : public BlockSubject {
   bool supports(const std::string& operation) const override { return is_log_operation(operation); }
   // Its fences are its own; it does not tell.
   bool counts_persists() const override { return false; }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("layout", "dense");                    // Also beside padded logs of ours.
     facts.set("peer_locks", "one for all threads");  // Its own; it cannot be told to leave it out.

@@ -45,7 +45,7 @@ class Libpmemobj : public FieldAccessDefaults {
     ::pmemobj_close(std::exchange(pool_, nullptr));
     ::unlink(path_.c_str());
   }
-  void add_facts(Fields& facts) const {
+  void add_facts(results::Fields& facts) const {
     add_pmdk_facts(facts, context_);
     pages_.add_facts(facts);
   }

@@ -38,7 +38,7 @@ class Pool {
     path_.clear();
   }
   PMEMobjpool* get() const { return pool_; }
-  void add_facts(Fields& facts, const Context& context) const {
+  void add_facts(results::Fields& facts, const Context& context) const {
     add_pmdk_facts(facts, context);
     pages_.add_facts(facts);
   }
@@ -79,7 +79,7 @@ class TransactionSubject final : public BlockSubject {
     return operation.starts_with("tx_add_range");
   }
   bool counts_persists() const override { return false; }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("calls", "pmemobj_tx_begin, tx_add_range, memcpy, tx_commit");
     pool_.add_facts(facts, context_);
@@ -151,7 +151,7 @@ class AllocationSubject final : public BlockSubject {
   }
   bool counts_persists() const override { return false; }
   std::uint64_t operations_bound(const std::string&) const override { return shape_.objects; }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("api", api_);
     pool_.add_facts(facts, context_);
@@ -262,8 +262,8 @@ struct PoolLocks {
   }
   void close() { pool.close(); }
   bool has(const std::string&) const { return true; }
-  Fields facts(const Context& context) const {
-    Fields facts;
+  results::Fields facts(const Context& context) const {
+    results::Fields facts;
     facts.set("calls", "PMEMmutex, PMEMrwlock");
     pool.add_facts(facts, context);
     return facts;

@@ -23,7 +23,7 @@ std::vector<std::string> pmdk_environment(bool nt_evicts) {
   return wanted;
 }
 
-void add_pmdk_facts(Fields& facts, const Context& context) {
+void add_pmdk_facts(results::Fields& facts, const Context& context) {
   std::string text;
   for (const auto& assignment : pmdk_environment(context.region.persist().nt_evicts())) {
     if (is_set(assignment)) text += (text.empty() ? "" : " ") + assignment;
@@ -51,7 +51,9 @@ void PoolPages::obtain(const Context& context, const void* pool, std::uint64_t b
                     : got.kernel_page_bytes;
 }
 
-void PoolPages::add_facts(Fields& facts) const { facts.set("pool_page_bytes", page_bytes_); }
+void PoolPages::add_facts(results::Fields& facts) const {
+  facts.set("pool_page_bytes", page_bytes_);
+}
 
 Status check_pmdk_environment(const Context& context) {
   for (const auto& assignment : pmdk_environment(context.region.persist().nt_evicts())) {

@@ -16,7 +16,7 @@ namespace holdfast::bench::blocks {
 // property.
 std::vector<std::string> pmdk_environment(bool nt_evicts);
 // Adds `peer_environment`: which of it is set; and `peer_directory`.
-void add_pmdk_facts(Fields& facts, const Context& context);
+void add_pmdk_facts(results::Fields& facts, const Context& context);
 // kUnsupported unless the environment is set: numbers of msync are not comparable.
 Status check_pmdk_environment(const Context& context);
 
@@ -27,7 +27,7 @@ class PoolPages {
   // Asks for pages as large as the region's. `pool` is where the mapping begins. Contents stay.
   void obtain(const Context& context, const void* pool, std::uint64_t bytes);
   // Adds `pool_page_bytes`: what it got.
-  void add_facts(Fields& facts) const;
+  void add_facts(results::Fields& facts) const;
 
  private:
   std::uint64_t page_bytes_ = 0;

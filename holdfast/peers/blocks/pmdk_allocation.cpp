@@ -24,7 +24,7 @@ class AllocationSubject : public BlockSubject {
     return operation == "alloc" || operation == "free";
   }
   std::uint64_t operations_bound(const std::string&) const override { return shape_.objects; }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("calls", calls());
     return facts;

@@ -65,8 +65,8 @@ struct HoldfastCalls : ByteCalls {
            operation == O::kMemcpyNodrain || operation == O::kMemcpyPersist;
   }
   bool counts_persists() const { return true; }
-  Fields facts(const Context&) const {
-    Fields facts;
+  results::Fields facts(const Context&) const {
+    results::Fields facts;
     facts.set("calls", "Persist::write_back, persist, copy, write");
     return facts;
   }
@@ -94,8 +94,8 @@ struct HoldfastFill : ByteCalls {
     return operation == O::kMemsetNodrain || operation == O::kMemsetPersist;
   }
   bool counts_persists() const { return true; }
-  Fields facts(const Context&) const {
-    Fields facts;
+  results::Fields facts(const Context&) const {
+    results::Fields facts;
     facts.set("calls", "std::memset of a buffer of up to 512 bytes, Persist::write from it");
     return facts;
   }

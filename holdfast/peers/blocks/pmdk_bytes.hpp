@@ -52,7 +52,7 @@ struct ByteCalls {
   bool has(ByteOperation) const { return false; }
   bool counts_persists() const { return false; }
   std::byte* area(const Context& context) const { return context.region.data(); }
-  Fields facts(const Context&) const { return {}; }
+  results::Fields facts(const Context&) const { return {}; }
   bool flush(std::byte*, std::size_t) const { return true; }
   bool persist(std::byte*, std::size_t) const { return true; }
   bool deep_persist(std::byte*, std::size_t) const { return true; }
@@ -78,7 +78,7 @@ class ByteSubject final : public BlockSubject {
     return calls_.has(byte_operation(operation));
   }
   bool counts_persists() const override { return calls_.counts_persists(); }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.merge(calls_.facts(context_));
     return facts;

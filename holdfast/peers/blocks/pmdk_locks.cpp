@@ -24,7 +24,7 @@ struct DramLocks {
   Status open(const Context&) { return {}; }
   void close() {}
   bool has(const std::string&) const { return true; }
-  Fields facts(const Context&) const { return {}; }
+  results::Fields facts(const Context&) const { return {}; }
   std::uint64_t& counter(unsigned number) { return slots[number].counter; }
   Lock& at(unsigned number) { return slots[number].lock; }
 
@@ -60,8 +60,8 @@ struct StandardLocks : DramLocks<StandardPair> {
 // It has one mode, and no queue: for a few instructions only.
 struct OurLocks : DramLocks<SpinLatch> {
   bool has(const std::string& operation) const { return operation == "mutex"; }
-  Fields facts(const Context&) const {
-    Fields facts;
+  results::Fields facts(const Context&) const {
+    results::Fields facts;
     facts.set("calls", "SpinLatch");
     return facts;
   }

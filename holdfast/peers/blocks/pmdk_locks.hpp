@@ -25,7 +25,7 @@ class LockSubject final : public BlockSubject {
   bool supports(const std::string& operation) const override { return locks_.has(operation); }
   bool counts_persists() const override { return false; }
   std::uint64_t operations_bound(const std::string&) const override { return shape_.operations; }
-  Fields facts() const override { return locks_.facts(context_); }
+  results::Fields facts() const override { return locks_.facts(context_); }
   Status before(const Phase&) override {
     for (unsigned i = 0; i < kLocksMax; ++i)
       locks_.counter(i) = 0;

@@ -28,8 +28,8 @@ struct ByteShape {
   std::uint64_t area_bytes = 0;  // Per thread.
   StoreHint hint = StoreHint::kNone;
 
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("area_bytes", area_bytes);
     return facts;
   }
@@ -111,8 +111,8 @@ struct AllocationShape {
   std::uint32_t bytes = 0;    // Of each object; at least 8.
   std::uint64_t objects = 0;  // A phase of `alloc` or `free` has at most so many.
 
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("objects_max", objects);
     return facts;
   }

@@ -29,7 +29,7 @@ class TransactionSubject : public BlockSubject {
   TransactionSubject(const Context& context, const ByteShape& shape)
       : BlockSubject(context), shape_(shape) {}
   bool supports(const std::string& operation) const override { return operation == "tx_add_range"; }
-  Fields facts() const override {
+  results::Fields facts() const override {
     auto facts = shape_.facts();
     facts.set("calls", calls());
     return facts;

@@ -136,8 +136,8 @@ class LeveldbStore {
   bool reopens() const { return true; }
   std::uint64_t medium_bytes() const { return allocated_bytes(path_); }
   bool persist_total(PersistCounts&) const { return false; }
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
     facts.set("settings", "LevelDB " + std::to_string(leveldb::kMajorVersion) + "." +
                               std::to_string(leveldb::kMinorVersion) + ", sync " +

@@ -182,8 +182,8 @@ class LmdbStore {
   bool reopens() const { return true; }
   std::uint64_t medium_bytes() const { return allocated_bytes(path_); }
   bool persist_total(PersistCounts&) const { return false; }
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
     facts.set("settings",
               "LMDB " + std::to_string(MDB_VERSION_MAJOR) + "." +

@@ -174,8 +174,8 @@ class RocksdbStore {
   bool reopens() const { return true; }
   std::uint64_t medium_bytes() const { return allocated_bytes(path_); }
   bool persist_total(PersistCounts&) const { return false; }
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("durability", context_.promise == Promise::kPower ? "power" : "process");
     facts.set("settings", "RocksDB " + rocksdb::GetRocksVersionAsString() + ", WAL, sync " +
                               (context_.promise == Promise::kPower ? "on" : "off") +

@@ -87,8 +87,8 @@ class VolatileStore {
   void remove() { map_.reset(); }
   std::uint64_t medium_bytes() const { return 0; }
   bool persist_total(PersistCounts&) const { return false; }
-  Fields facts() const {
-    Fields facts;
+  results::Fields facts() const {
+    results::Fields facts;
     facts.set("durability", "none");
     facts.set("settings", Map::settings());
     return facts;
