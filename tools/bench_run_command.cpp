@@ -234,7 +234,7 @@ int run(RunArguments& arguments) {
   auto options = arguments.options;
   options.list_only = arguments.list;
   if (arguments.list && options.target.empty()) options.target = "dram";
-  mem::Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto plan = mem::make_plan(options, machine, diagnostics);
   if (!diagnostics.empty()) {
     note("{}", diagnostics.text());

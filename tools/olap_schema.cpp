@@ -7,16 +7,16 @@
 
 #include <fmt/format.h>
 
-#include <holdfast/bench/memory/yaml_tree.hpp>
 #include <holdfast/results/output.hpp>
 #include <holdfast/sql/expression_parser.hpp>
 #include <holdfast/sql/lexer.hpp>
+#include <holdfast/yaml/tree.hpp>
 
 namespace holdfast::tools {
 
-using bench::memory::in_quotes;
-using bench::memory::YamlNode;
-using Kind = bench::memory::YamlNode::Kind;
+using yaml::in_quotes;
+using yaml::Node;
+using Kind = yaml::Node::Kind;
 
 namespace {
 
@@ -34,9 +34,9 @@ class SchemaReader {
   explicit SchemaReader(std::string path) : path_(std::move(path)) {}
 
   Result<OlapSchema> run() {
-    const auto text = results::read_file(path_, bench::memory::kYamlBytesMax);
+    const auto text = results::read_file(path_, yaml::kBytesMax);
     if (!text) return Error{text.code(), "--schema " + text.error().detail};
-    const auto root = bench::memory::parse_yaml(*text, path_, wrong_);
+    const auto root = yaml::parse(*text, path_, wrong_);
     if (wrong_.empty()) read(*root);
     if (!wrong_.empty()) return mistakes();
     HF_RETURN_IF_ERROR(out_.csv.validate());
@@ -52,25 +52,24 @@ class SchemaReader {
     return {Errc::kInvalidOption, std::move(lines)};
   }
 
-  void add(bench::memory::Position at, std::string what) { wrong_.add(path_, at, std::move(what)); }
+  void add(yaml::Position at, std::string what) { wrong_.add(path_, at, std::move(what)); }
 
-  bool is_map(const YamlNode& node, const char* what) {
+  bool is_map(const Node& node, const char* what) {
     if (node.kind == Kind::kMap) return true;
     add(node.position, fmt::format("{}: a map is wanted, this is {}", what, name(node.kind)));
     return false;
   }
 
   // Entries with other keys are mistakes.
-  void only(const YamlNode& map, std::initializer_list<std::string_view> keys) {
+  void only(const Node& map, std::initializer_list<std::string_view> keys) {
     for (const auto& entry : map.entries) {
       if (std::find(keys.begin(), keys.end(), entry.key) == keys.end())
-        add(entry.key_position,
-            in_quotes(entry.key) + " is not known here" +
-                bench::memory::suggestion(entry.key, {keys.begin(), keys.size()}));
+        add(entry.key_position, in_quotes(entry.key) + " is not known here" +
+                                    yaml::suggestion(entry.key, {keys.begin(), keys.size()}));
     }
   }
 
-  std::string text(const YamlNode& map, const char* key, bool wanted) {
+  std::string text(const Node& map, const char* key, bool wanted) {
     const auto* entry = map.find(key);
     if (entry == nullptr) {
       if (wanted) add(map.position, fmt::format("\"{}\" is missing", key));
@@ -82,7 +81,7 @@ class SchemaReader {
     return "";
   }
 
-  bool truth(const YamlNode& map, const char* key, bool otherwise) {
+  bool truth(const Node& map, const char* key, bool otherwise) {
     const auto given = text(map, key, false);
     if (given.empty()) return otherwise;
     if (given != "true" && given != "false")
@@ -90,7 +89,7 @@ class SchemaReader {
     return given == "true";
   }
 
-  void read(const YamlNode& root) {
+  void read(const Node& root) {
     if (!is_map(root, "the description")) return;
     only(root, {"fact", "dimensions", "csv", "unknown_keys"});
     const auto* fact = root.find("fact");
@@ -117,7 +116,7 @@ class SchemaReader {
       out_.unknown = olap::mart::UnknownKeys::kNull;
   }
 
-  void add_table(const std::string& name, const YamlNode& node) {
+  void add_table(const std::string& name, const Node& node) {
     olap::mart::Table table;
     table.name = name;
     const auto* columns = node.find("columns");
@@ -142,7 +141,7 @@ class SchemaReader {
     out_.schema.tables.push_back(std::move(table));
   }
 
-  std::optional<std::uint32_t> column(const olap::mart::Table& table, const YamlNode& node) {
+  std::optional<std::uint32_t> column(const olap::mart::Table& table, const Node& node) {
     const auto found = node.kind == Kind::kScalar ? table.find(node.text) : std::nullopt;
     if (!found)
       add(node.position, fmt::format("{} has no column {}", in_quotes(table.name),
@@ -150,7 +149,7 @@ class SchemaReader {
     return found;
   }
 
-  void add_dimension(const std::string& name, const YamlNode& node) {
+  void add_dimension(const std::string& name, const Node& node) {
     only(node, {"file", "key", "columns", "order"});
     add_table(name, node);
     auto& table = out_.schema.tables.back();
@@ -168,7 +167,7 @@ class SchemaReader {
     }
   }
 
-  void add_keys(const YamlNode& keys) {
+  void add_keys(const Node& keys) {
     auto& fact = out_.schema.tables[0];
     for (const auto& entry : keys.entries) {
       const auto found = fact.find(entry.key);
@@ -187,7 +186,7 @@ class SchemaReader {
     }
   }
 
-  void read_csv(const YamlNode& node) {
+  void read_csv(const Node& node) {
     only(node, {"delimiter", "header", "trailing_delimiter", "null_text"});
     if (const auto* entry = node.find("delimiter"); entry != nullptr) {
       const auto& delimiter = entry->value->text;
@@ -204,7 +203,7 @@ class SchemaReader {
   }
 
   std::string path_;
-  bench::memory::Diagnostics wrong_;
+  yaml::Diagnostics wrong_;
   OlapSchema out_;
 };
 

@@ -130,7 +130,7 @@ TEST(Rows, FaultsSwitchesAndSpreadBecomeWarnings) {
   options.path = std::filesystem::temp_directory_path() /
                  ("holdfast-rows-" + std::to_string(::getpid()) + ".yaml");
   std::ofstream(options.path) << "b:\n  args: { memory_range: 64M, access_size: 64 }\n";
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto plan = make_plan(options, machine, diagnostics);
   std::filesystem::remove(options.path);
   ASSERT_EQ(diagnostics.text(), "");

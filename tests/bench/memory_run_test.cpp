@@ -39,7 +39,7 @@ std::unique_ptr<Tier> tier_of(const std::string& spec, std::uint64_t bytes) {
 // A configuration as a workload file would give it.
 Config config_of(const std::string& args) {
   Workloads workloads;
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   read_workload_text("b:\n  args: {" + args + "}\n", "w", workloads, diagnostics);
   EXPECT_EQ(diagnostics.text(), "");
   return workloads.benchmarks.at(0).parts.at(0).variants.at(0).config;
@@ -543,7 +543,7 @@ class RunTest : public testing::Test {
     std::ofstream(path) << text;
     options.path = path;
     if (options.target.empty()) options.target = "dram";
-    Diagnostics diagnostics;
+    yaml::Diagnostics diagnostics;
     const auto machine = Machine::read();
     const auto plan = make_plan(options, machine, diagnostics);
     std::filesystem::remove(path);
@@ -646,7 +646,7 @@ TEST_F(RunTest, InterruptedKeepsWhatWasComplete) {
       << "a:\n  args: { memory_range: 2M, run_time: 10ms }\nb:\n  args: { memory_range: 2M, "
          "run_time: 10ms }\n";
   options.target = "dram";
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto machine = Machine::read();
   const auto plan = make_plan(options, machine, diagnostics);
   std::filesystem::remove(options.path);

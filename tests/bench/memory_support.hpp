@@ -34,7 +34,7 @@ inline std::unique_ptr<Tier> tier_of(const std::string& spec, std::uint64_t byte
 
 inline Config config_of(const std::string& args) {
   Workloads workloads;
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   read_workload_text("b:\n  args: {" + args + "}\n", "w", workloads, diagnostics);
   EXPECT_EQ(diagnostics.text(), "");
   return workloads.benchmarks.at(0).parts.at(0).variants.at(0).config;
@@ -66,7 +66,7 @@ inline Result<RunOutcome> run_text(const std::string& text, const Machine& machi
   std::ofstream(path) << text;
   options.path = path;
   if (options.target.empty()) options.target = "dram";
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto plan = make_plan(options, machine, diagnostics);
   std::filesystem::remove(path);
   EXPECT_EQ(diagnostics.text(), "");

@@ -9,19 +9,19 @@
 #include <holdfast/bench/memory/plan.hpp>
 #include <holdfast/bench/memory/rows.hpp>
 #include <holdfast/bench/memory/workload_file.hpp>
-#include <holdfast/bench/memory/yaml_tree.hpp>
+#include <holdfast/yaml/tree.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
 
-Workloads read(const std::string& text, Diagnostics& diagnostics) {
+Workloads read(const std::string& text, yaml::Diagnostics& diagnostics) {
   Workloads workloads;
   read_workload_text(text, "w.yaml", workloads, diagnostics);
   return workloads;
 }
 
 Config config_of(const std::string& args) {
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto workloads = read("b:\n  args: {" + args + "}\n", diagnostics);
   EXPECT_EQ(diagnostics.text(), "");
   return workloads.benchmarks.empty() ? Config()
@@ -30,7 +30,7 @@ Config config_of(const std::string& args) {
 
 // What is said about a file.
 std::string mistakes(const std::string& text) {
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   (void)read(text, diagnostics);
   return diagnostics.text();
 }
@@ -88,7 +88,7 @@ TEST(WorkloadFile, AllNineteenPublishedKeysAreRead) {
 }
 
 TEST(WorkloadFile, ListingOfThePaperIsReadAsPrinted) {
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto workloads = read(R"(hash_index_update:
  matrix:
    number_threads: [ 1, 4, 16 ]
@@ -121,7 +121,7 @@ TEST(WorkloadFile, OlderSpellingsMeanTheSame) {
 }
 
 TEST(WorkloadFile, MatrixIsEveryCombinationTheLastKeyFastest) {
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto workloads = read(
       "b:\n  matrix:\n    number_threads: [1, 2]\n    access_size: [64, 256, 4K]\n", diagnostics);
   ASSERT_EQ(diagnostics.text(), "");
@@ -134,7 +134,7 @@ TEST(WorkloadFile, MatrixIsEveryCombinationTheLastKeyFastest) {
 }
 
 TEST(WorkloadFile, ParallelPairMultipliesBothMatrices) {
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto workloads = read(R"(pair:
   parallel_benchmark:
     one: { matrix: { number_threads: [1, 2, 3] }, args: { operation: write } }
@@ -155,7 +155,7 @@ TEST(WorkloadFile, SizesKnowUnitsFractionsAndShares) {
 }
 
 TEST(WorkloadFile, AnchorsAndAliasesAreUnderstood) {
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto workloads =
       read("a:\n  args: &common { access_size: 512 }\nb:\n  args: *common\n", diagnostics);
   ASSERT_EQ(diagnostics.text(), "");
@@ -520,7 +520,7 @@ class PlanTest : public testing::Test {
   std::string said(const std::string& text, RunOptions options, const Machine& machine) {
     std::ofstream(path_) << text;
     options.path = path_;
-    diagnostics_ = Diagnostics();
+    diagnostics_ = yaml::Diagnostics();
     plan_ = make_plan(options, machine, diagnostics_);
     auto words = diagnostics_.text();
     for (auto at = words.find(path_.string()); at != std::string::npos;
@@ -536,7 +536,7 @@ class PlanTest : public testing::Test {
   }
 
   std::filesystem::path path_;
-  Diagnostics diagnostics_;
+  yaml::Diagnostics diagnostics_;
   Plan plan_;
 };
 
@@ -768,7 +768,7 @@ TEST_F(PlanTest, ANameThatAnotherFileHasGetsItsFilesNameInFront) {
   for (const auto* name : {"one", "two"})
     std::ofstream(directory / (std::string(name) + ".yaml"))
         << "same:\n  args: { memory_range: 1M }\n";
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto workloads = read_workloads(directory.string(), diagnostics);
   std::filesystem::remove_all(directory);
   EXPECT_EQ(diagnostics.text(), "");
@@ -871,7 +871,7 @@ TEST(Shipped, WorkloadsFitEveryMachine) {
     options.path = std::string(HF_SOURCE_DIR) + "/workloads";
     options.target = "dram";
     options.scale_auto = true;
-    Diagnostics diagnostics;
+    yaml::Diagnostics diagnostics;
     const auto plan = make_plan(options, machine, diagnostics);
     EXPECT_EQ(diagnostics.text(), "");
     EXPECT_GT(plan.runs.size(), 300u);
@@ -884,7 +884,7 @@ TEST(Shipped, MEM13TheUnflushedTwinDiffersInItsFlushesAlone) {
   RunOptions options;
   options.path = std::string(HF_SOURCE_DIR) + "/workloads/operations/hash_index.yaml";
   options.target = "dram";
-  Diagnostics diagnostics;
+  yaml::Diagnostics diagnostics;
   const auto plan = make_plan(options, two_sockets(), diagnostics);
   ASSERT_EQ(diagnostics.text(), "");
   std::vector<const Config*> flushed, unflushed;
@@ -915,7 +915,7 @@ TEST(Shipped, MEM13FiguresHaveTheThreadsOfTheirPapers) {
     RunOptions options;
     options.path = std::string(HF_SOURCE_DIR) + "/workloads/" + file;
     options.target = "dram";
-    Diagnostics diagnostics;
+    yaml::Diagnostics diagnostics;
     const auto plan = make_plan(options, two_sockets(), diagnostics);
     EXPECT_EQ(diagnostics.text(), "");
     std::set<unsigned> threads;

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace holdfast::bench::memory;
   const std::string text(reinterpret_cast<const char*>(data), size);
   Workloads workloads;
-  Diagnostics diagnostics;
+  holdfast::yaml::Diagnostics diagnostics;
   read_workload_text(text, "fuzz.yaml", workloads, diagnostics);
   // What is right has a configuration that holds its own rules.
   for (const auto& benchmark : workloads.benchmarks) {

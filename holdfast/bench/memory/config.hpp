@@ -14,9 +14,9 @@
 
 #include <holdfast/base/units.hpp>
 #include <holdfast/bench/memory/custom_operation.hpp>
-#include <holdfast/bench/memory/diagnostics.hpp>
 #include <holdfast/bench/memory/words.hpp>
 #include <holdfast/results/result.hpp>
+#include <holdfast/yaml/diagnostics.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -102,7 +102,7 @@ struct Config {
   unsigned repetitions = 0;              // 0: as the command says.
 
   // Where each key got its value; line 0: it has its default.
-  std::array<Position, kKeyCount> places{};
+  std::array<yaml::Position, kKeyCount> places{};
   bool is_set(KeyId key) const { return places[static_cast<std::size_t>(key)].line > 0; }
 
   bool custom() const { return exec_mode == ExecMode::kCustom; }

@@ -5,11 +5,13 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
-#include <holdfast/bench/memory/diagnostics.hpp>
 #include <holdfast/bench/memory/words.hpp>
+#include <holdfast/yaml/diagnostics.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
+
+using yaml::in_quotes;
 
 constexpr std::string_view kShape =
     "; an operation is r_SIZE, w_SIZE_PERSIST or w_SIZE_PERSIST_OFFSET, with d for DRAM: "

@@ -9,6 +9,8 @@
 namespace holdfast::bench::memory {
 namespace {
 
+using yaml::in_quotes;
+
 Error invalid(std::string detail) { return {Errc::kInvalidOption, std::move(detail)}; }
 
 // parse_bytes() and parse_count() name the value; here the key stands before.

@@ -17,6 +17,9 @@
 namespace holdfast::bench::memory {
 namespace {
 
+using yaml::in_quotes;
+using yaml::suggestion;
+
 // Calibration and opening the regions.
 constexpr double kStartSeconds = 6;
 // Of a repetition beside what is timed: threads, checks; and of a run: access lists.
@@ -42,7 +45,7 @@ double seconds_as_written(const Config& config) {
 
 class Planner {
  public:
-  Planner(const RunOptions& options, const Machine& machine, Diagnostics& diagnostics)
+  Planner(const RunOptions& options, const Machine& machine, yaml::Diagnostics& diagnostics)
       : options_(options), machine_(machine), diagnostics_(diagnostics) {}
 
   Plan make() {
@@ -559,7 +562,7 @@ class Planner {
 
   const RunOptions& options_;
   const Machine& machine_;
-  Diagnostics& diagnostics_;
+  yaml::Diagnostics& diagnostics_;
   Plan plan_;
   std::size_t same_as_others_ = 0;
   std::map<std::string, std::set<std::string>> left_out_;  // Benchmarks by the reason.
@@ -571,7 +574,7 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(const RunOptions& options, const Machine& machine, Diagnostics& diagnostics) {
+Plan make_plan(const RunOptions& options, const Machine& machine, yaml::Diagnostics& diagnostics) {
   return Planner(options, machine, diagnostics).make();
 }
 

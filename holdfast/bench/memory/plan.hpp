@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/bench/memory/diagnostics.hpp>
 #include <holdfast/bench/memory/machine.hpp>
 #include <holdfast/bench/memory/tier.hpp>
 #include <holdfast/bench/memory/workload_file.hpp>
 #include <holdfast/results/result.hpp>
+#include <holdfast/yaml/diagnostics.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -69,7 +69,7 @@ struct Plan {
 };
 
 // Mistakes are added to the diagnostics; the plan is then not to be run.
-Plan make_plan(const RunOptions& options, const Machine& machine, Diagnostics& diagnostics);
+Plan make_plan(const RunOptions& options, const Machine& machine, yaml::Diagnostics& diagnostics);
 
 // For --list and --dry-run.
 std::string list_text(const Plan& plan);

@@ -8,7 +8,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/bench/memory/custom_operation.hpp>
-#include <holdfast/bench/memory/diagnostics.hpp>
+#include <holdfast/yaml/diagnostics.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -131,8 +131,8 @@ Result<Enum> word_of(std::string_view text, std::string_view what) {
     if (word.text == text) return word.value;
     all.push_back(word.text);
   }
-  return Error{Errc::kInvalidOption,
-               std::string(what) + " " + in_quotes(text) + " is unknown" + suggestion(text, all)};
+  return Error{Errc::kInvalidOption, std::string(what) + " " + yaml::in_quotes(text) +
+                                         " is unknown" + yaml::suggestion(text, all)};
 }
 
 }  // namespace holdfast::bench::memory

@@ -8,19 +8,22 @@
 #include <sstream>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/bench/memory/yaml_tree.hpp>
 #include <holdfast/results/output.hpp>
+#include <holdfast/yaml/tree.hpp>
 
 namespace holdfast::bench::memory {
 namespace {
 
 namespace fs = std::filesystem;
+using yaml::in_quotes;
+using yaml::suggestion;
+using Kind = yaml::Node::Kind;
 
 // A value of a key that was understood, ready to be put into configurations.
 struct Setting {
   const Key* key = nullptr;
   std::string text;
-  Position position;
+  yaml::Position position;
 };
 
 // A key with the values that a matrix gives it, or the one of args.
@@ -30,12 +33,12 @@ struct Dimension {
 
 class FileReader {
  public:
-  FileReader(const std::string& file, Workloads& workloads, Diagnostics& diagnostics)
+  FileReader(const std::string& file, Workloads& workloads, yaml::Diagnostics& diagnostics)
       : file_(file), workloads_(workloads), diagnostics_(diagnostics) {}
 
-  void read(const YamlNode& root) {
-    if (root.kind == YamlNode::Kind::kNull) return error({}, "holds no benchmarks");
-    if (root.kind != YamlNode::Kind::kMap)
+  void read(const yaml::Node& root) {
+    if (root.kind == Kind::kNull) return error({}, "holds no benchmarks");
+    if (root.kind != Kind::kMap)
       return error(root.position,
                    "must be a map of benchmark names, this is " + std::string(name(root.kind)));
     for (const auto& entry : root.entries) {
@@ -48,42 +51,42 @@ class FileReader {
   }
 
  private:
-  void error(Position position, std::string message) {
+  void error(yaml::Position position, std::string message) {
     diagnostics_.add(file_, position, std::move(message));
   }
 
-  static bool looks_like_benchmark(const YamlNode& node) {
+  static bool looks_like_benchmark(const yaml::Node& node) {
     return node.find("args") != nullptr || node.find("matrix") != nullptr ||
            node.find("parallel_benchmark") != nullptr;
   }
 
   // Whether `node` is of `kind`; else it says so.
-  bool expect(const YamlNode& node, YamlNode::Kind kind, const std::string& what) {
+  bool expect(const yaml::Node& node, Kind kind, const std::string& what) {
     if (node.kind == kind) return true;
     error(node.position, what + " must be " + std::string(name(kind)) + ", this is " +
                              std::string(name(node.kind)));
     return false;
   }
 
-  void read_benchmark(const YamlEntry& entry) {
+  void read_benchmark(const yaml::Entry& entry) {
     if (entry.key.empty()) return error(entry.key_position, "a benchmark needs a name");
     if (std::any_of(entry.key.begin(), entry.key.end(),
                     [](unsigned char c) { return c < ' ' || c == 0x7f; }))
       error(entry.key_position,
             "the name " + in_quotes(entry.key) + " has a control character in it; leave it out");
-    if (!expect(*entry.value, YamlNode::Kind::kMap, "benchmark " + in_quotes(entry.key))) return;
+    if (!expect(*entry.value, Kind::kMap, "benchmark " + in_quotes(entry.key))) return;
     Benchmark benchmark;
     benchmark.name = unique_name(entry.key);
     benchmark.file = file_;
     benchmark.position = entry.key_position;
-    const YamlNode* parallel = nullptr;
+    const yaml::Node* parallel = nullptr;
     static constexpr std::string_view kWords[] = {"args", "matrix", "parallel_benchmark",
                                                   "description"};
     for (const auto& inner : entry.value->entries) {
       if (inner.key == "parallel_benchmark" || inner.key == "parallel_benchmarks") {
         parallel = inner.value.get();
       } else if (inner.key == "description") {
-        if (expect(*inner.value, YamlNode::Kind::kScalar, "description"))
+        if (expect(*inner.value, Kind::kScalar, "description"))
           benchmark.description = inner.value->text;
       } else if (inner.key != "args" && inner.key != "matrix") {
         error(inner.key_position,
@@ -128,8 +131,8 @@ class FileReader {
     return suggestion(key, words);
   }
 
-  void read_parallel(const YamlNode& node, Benchmark& benchmark) {
-    if (!expect(node, YamlNode::Kind::kMap, "parallel_benchmark")) return;
+  void read_parallel(const yaml::Node& node, Benchmark& benchmark) {
+    if (!expect(node, Kind::kMap, "parallel_benchmark")) return;
     if (node.entries.size() != 2 && !node.incomplete) {
       error(node.position, "parallel_benchmark needs exactly two benchmarks, here are " +
                                std::to_string(node.entries.size()));
@@ -137,7 +140,7 @@ class FileReader {
     }
     static constexpr std::string_view kWords[] = {"args", "matrix"};
     for (const auto& entry : node.entries) {
-      if (!expect(*entry.value, YamlNode::Kind::kMap, "benchmark " + in_quotes(entry.key))) {
+      if (!expect(*entry.value, Kind::kMap, "benchmark " + in_quotes(entry.key))) {
         failed_ = true;
         continue;
       }
@@ -151,14 +154,14 @@ class FileReader {
   }
 
   // Its mistakes do not keep those of the other part from being found.
-  std::optional<Part> read_part(const YamlEntry& entry) {
+  std::optional<Part> read_part(const yaml::Entry& entry) {
     const bool failed_before = std::exchange(failed_, false);
     auto part = read_part_alone(entry);
     failed_ = failed_ || failed_before;
     return part;
   }
 
-  std::optional<Part> read_part_alone(const YamlEntry& entry) {
+  std::optional<Part> read_part_alone(const yaml::Entry& entry) {
     Part part;
     part.name = entry.key;
     part.position = entry.key_position;
@@ -169,21 +172,21 @@ class FileReader {
       // Of a word that is unknown it was said already that it is: it may be what is missing.
       const bool only_known =
           std::all_of(entry.value->entries.begin(), entry.value->entries.end(),
-                      [](const YamlEntry& inner) { return inner.key == "description"; });
+                      [](const yaml::Entry& inner) { return inner.key == "description"; });
       if (only_known && !entry.value->incomplete)
         error(entry.key_position,
               "benchmark " + in_quotes(entry.key) + " has neither args nor a matrix");
       failed_ = true;
       return {};
     }
-    if (args != nullptr && args->value->kind != YamlNode::Kind::kNull &&
-        expect(*args->value, YamlNode::Kind::kMap, "args")) {
+    if (args != nullptr && args->value->kind != Kind::kNull &&
+        expect(*args->value, Kind::kMap, "args")) {
       for (const auto& argument : args->value->entries)
         read_argument(argument, dimensions);
     }
     const auto fixed = dimensions.size();
-    if (matrix != nullptr && matrix->value->kind != YamlNode::Kind::kNull &&
-        expect(*matrix->value, YamlNode::Kind::kMap, "matrix")) {
+    if (matrix != nullptr && matrix->value->kind != Kind::kNull &&
+        expect(*matrix->value, Kind::kMap, "matrix")) {
       for (const auto& argument : matrix->value->entries)
         read_matrix(argument, fixed, dimensions, part);
     }
@@ -192,7 +195,7 @@ class FileReader {
     return part.variants.empty() ? std::nullopt : std::optional(std::move(part));
   }
 
-  const Key* key_of(const YamlEntry& entry) {
+  const Key* key_of(const yaml::Entry& entry) {
     const auto* key = find_key(entry.key);
     if (key != nullptr) return key;
     std::vector<std::string_view> names;
@@ -229,17 +232,17 @@ class FileReader {
     return numbered ? "; the second range is dram_memory_range in dram_region" : std::string();
   }
 
-  void read_argument(const YamlEntry& entry, std::vector<Dimension>& dimensions) {
+  void read_argument(const yaml::Entry& entry, std::vector<Dimension>& dimensions) {
     const auto* key = key_of(entry);
     if (key == nullptr || !unique(*key, entry.key_position, dimensions, "args")) return;
-    if (entry.value->kind == YamlNode::Kind::kList)
+    if (entry.value->kind == Kind::kList)
       return fail(entry.value->position,
                   std::string(key->name) + ": a list belongs below matrix; args has one value");
     if (auto setting = setting_of(*key, entry.key, *entry.value))
       dimensions.push_back({{std::move(*setting)}});
   }
 
-  void read_matrix(const YamlEntry& entry, std::size_t fixed, std::vector<Dimension>& dimensions,
+  void read_matrix(const yaml::Entry& entry, std::size_t fixed, std::vector<Dimension>& dimensions,
                    Part& part) {
     const auto* key = key_of(entry);
     if (key == nullptr) return;
@@ -251,11 +254,11 @@ class FileReader {
     }
     if (!unique(*key, entry.key_position, dimensions, "matrix")) return;
     Dimension dimension;
-    if (entry.value->kind == YamlNode::Kind::kScalar) {
+    if (entry.value->kind == Kind::kScalar) {
       // The published tool wants a list; one value is a list of one.
       if (auto setting = setting_of(*key, entry.key, *entry.value))
         dimension.settings.push_back(std::move(*setting));
-    } else if (expect(*entry.value, YamlNode::Kind::kList, std::string(key->name))) {
+    } else if (expect(*entry.value, Kind::kList, std::string(key->name))) {
       if (entry.value->items.empty())
         return fail(entry.value->position, std::string(key->name) + ": the list is empty");
       for (const auto& item : entry.value->items) {
@@ -270,7 +273,7 @@ class FileReader {
     dimensions.push_back(std::move(dimension));
   }
 
-  bool unique(const Key& key, Position position, const std::vector<Dimension>& dimensions,
+  bool unique(const Key& key, yaml::Position position, const std::vector<Dimension>& dimensions,
               const std::string& where) {
     for (const auto& dimension : dimensions) {
       if (dimension.settings.front().key != &key) continue;
@@ -281,14 +284,14 @@ class FileReader {
     return true;
   }
 
-  void fail(Position position, std::string message) {
+  void fail(yaml::Position position, std::string message) {
     failed_ = true;
     error(position, std::move(message));
   }
 
   std::optional<Setting> setting_of(const Key& key, const std::string& spelling,
-                                    const YamlNode& node) {
-    if (node.kind != YamlNode::Kind::kScalar) {
+                                    const yaml::Node& node) {
+    if (node.kind != Kind::kScalar) {
       fail(node.position,
            std::string(key.name) + " must be one value, this is " + std::string(name(node.kind)));
       return {};
@@ -363,8 +366,8 @@ class FileReader {
     }
   }
 
-  void read_regions(const YamlNode& node) {
-    if (!expect(node, YamlNode::Kind::kMap, "regions")) return;
+  void read_regions(const yaml::Node& node) {
+    if (!expect(node, Kind::kMap, "regions")) return;
     for (const auto& entry : node.entries) {
       RegionDefinition region;
       region.name = entry.key;
@@ -384,19 +387,19 @@ class FileReader {
     }
   }
 
-  void read_region(const YamlNode& node, RegionDefinition& region) {
-    if (node.kind == YamlNode::Kind::kScalar) {
+  void read_region(const yaml::Node& node, RegionDefinition& region) {
+    if (node.kind == Kind::kScalar) {
       region.spec = node.text;
       return;
     }
-    if (!expect(node, YamlNode::Kind::kMap, "region " + in_quotes(region.name))) return;
+    if (!expect(node, Kind::kMap, "region " + in_quotes(region.name))) return;
     if (node.entries.empty() && !node.incomplete)
       error(node.position, "region " + in_quotes(region.name) +
                                " says nothing; give spec: (dram, node:N or a path) or nodes:");
     static constexpr std::string_view kWords[] = {"spec", "nodes", "weights"};
     for (const auto& entry : node.entries) {
       if (entry.key == "spec") {
-        if (expect(*entry.value, YamlNode::Kind::kScalar, "spec")) region.spec = entry.value->text;
+        if (expect(*entry.value, Kind::kScalar, "spec")) region.spec = entry.value->text;
       } else if (entry.key == "nodes") {
         for (const auto value : read_numbers(*entry.value, "nodes", 0, 1023))
           region.nodes.push_back(static_cast<int>(value));
@@ -419,17 +422,17 @@ class FileReader {
                                  in_quotes(region.spec) + " lies where it lies");
   }
 
-  std::vector<unsigned> read_numbers(const YamlNode& node, const std::string& what, unsigned low,
+  std::vector<unsigned> read_numbers(const yaml::Node& node, const std::string& what, unsigned low,
                                      unsigned high) {
     std::vector<unsigned> values;
-    if (!expect(node, YamlNode::Kind::kList, what)) return values;
+    if (!expect(node, Kind::kList, what)) return values;
     if (node.items.empty()) error(node.position, what + ": the list is empty");
     for (const auto& item : node.items) {
       unsigned value = 0;
       const auto& text = item->text;
       const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (item->kind != YamlNode::Kind::kScalar || code != std::errc{} ||
-          end != text.data() + text.size() || value < low || value > high) {
+      if (item->kind != Kind::kScalar || code != std::errc{} || end != text.data() + text.size() ||
+          value < low || value > high) {
         error(item->position, what + ": " + in_quotes(text) + " must be a number from " +
                                   std::to_string(low) + " to " + std::to_string(high));
         value = low;  // So that their number is right.
@@ -441,8 +444,8 @@ class FileReader {
 
   const std::string& file_;
   Workloads& workloads_;
-  Diagnostics& diagnostics_;
-  std::set<std::pair<Position, std::string_view>> reported_;
+  yaml::Diagnostics& diagnostics_;
+  std::set<std::pair<yaml::Position, std::string_view>> reported_;
   bool failed_ = false;  // The benchmark being read has a mistake and is left out.
 };
 
@@ -456,15 +459,15 @@ std::size_t Benchmark::runs() const {
 }
 
 void read_workload_text(const std::string& text, const std::string& file, Workloads& workloads,
-                        Diagnostics& diagnostics) {
+                        yaml::Diagnostics& diagnostics) {
   const auto before = diagnostics.count();
-  const auto root = parse_yaml(text, file, diagnostics);
+  const auto root = yaml::parse(text, file, diagnostics);
   // Of what could not be read it need not be said that it holds nothing.
-  if (root->kind == YamlNode::Kind::kNull && diagnostics.count() > before) return;
+  if (root->kind == Kind::kNull && diagnostics.count() > before) return;
   FileReader(file, workloads, diagnostics).read(*root);
 }
 
-Workloads read_workloads(const std::string& path, Diagnostics& diagnostics) {
+Workloads read_workloads(const std::string& path, yaml::Diagnostics& diagnostics) {
   Workloads workloads;
   std::vector<std::string> files;
   std::error_code error;
@@ -482,7 +485,7 @@ Workloads read_workloads(const std::string& path, Diagnostics& diagnostics) {
     files.push_back(path);
   }
   for (const auto& file : files) {
-    const auto text = results::read_file(file, kYamlBytesMax);
+    const auto text = results::read_file(file, yaml::kBytesMax);
     if (!text) {
       diagnostics.add(file, {}, text.error().detail.substr(file.size() + 2));  // Names it itself.
       continue;

@@ -29,7 +29,7 @@
 #include <vector>
 
 #include <holdfast/bench/memory/config.hpp>
-#include <holdfast/bench/memory/diagnostics.hpp>
+#include <holdfast/yaml/diagnostics.hpp>
 
 namespace holdfast::bench::memory {
 
@@ -42,7 +42,7 @@ struct Variant {
 // A benchmark, or one of the two of a parallel one.
 struct Part {
   std::string name;
-  Position position;
+  yaml::Position position;
   std::vector<std::string> matrix_keys;
   std::vector<Variant> variants;  // At least one.
 };
@@ -51,7 +51,7 @@ struct Benchmark {
   std::string name;
   std::string description;
   std::string file;
-  Position position;
+  yaml::Position position;
   std::vector<Part> parts;  // One, or two that run at the same time.
   bool parallel() const { return parts.size() > 1; }
   // Combinations of the variants of all parts.
@@ -64,7 +64,7 @@ struct RegionDefinition {
   std::vector<int> nodes;         // Not empty: pages are spread over these NUMA nodes…
   std::vector<unsigned> weights;  // …so many on each in turn; empty: one.
   std::string file;
-  Position position;
+  yaml::Position position;
 };
 
 struct Workloads {
@@ -75,9 +75,9 @@ struct Workloads {
 inline constexpr std::size_t kVariantsMax = 10'000;  // Of one benchmark.
 
 // `path` is a file or a directory.
-Workloads read_workloads(const std::string& path, Diagnostics& diagnostics);
+Workloads read_workloads(const std::string& path, yaml::Diagnostics& diagnostics);
 // One file's text; `file` is its name for messages.
 void read_workload_text(const std::string& text, const std::string& file, Workloads& workloads,
-                        Diagnostics& diagnostics);
+                        yaml::Diagnostics& diagnostics);
 
 }  // namespace holdfast::bench::memory

@@ -1,4 +1,4 @@
-#include <holdfast/bench/memory/yaml_tree.hpp>
+#include <holdfast/yaml/tree.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -14,7 +14,7 @@
 
 #include <holdfast/base/format.hpp>
 
-namespace holdfast::bench::memory {
+namespace holdfast::yaml {
 namespace {
 
 Position position_of(const YAML::Mark& mark) {
@@ -35,7 +35,7 @@ class TreeBuilder final : public YAML::EventHandler {
   TreeBuilder(const std::string& file, Diagnostics& diagnostics)
       : file_(file), diagnostics_(diagnostics) {}
 
-  YamlPointer root() const { return root_ ? root_ : std::make_shared<YamlNode>(); }
+  Pointer root() const { return root_ ? root_ : std::make_shared<Node>(); }
   // Of the innermost list or map that has not ended yet; line 0: there is none.
   Position innermost_open() const {
     return levels_.empty() ? Position() : levels_.back().node->position;
@@ -46,11 +46,11 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    place(made(YamlNode::Kind::kNull, mark, anchor));
+    place(made(Node::Kind::kNull, mark, anchor));
   }
   void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                 const std::string& value) override {
-    auto node = made(YamlNode::Kind::kScalar, mark, anchor);
+    auto node = made(Node::Kind::kScalar, mark, anchor);
     node->text = value;
     last_scalar_ = mark;
     place(std::move(node));
@@ -64,18 +64,18 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(made(YamlNode::Kind::kList, mark, anchor));
+    open(made(Node::Kind::kList, mark, anchor));
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(made(YamlNode::Kind::kMap, mark, anchor));
+    open(made(Node::Kind::kMap, mark, anchor));
   }
   void OnMapEnd() override { close(); }
 
  private:
   struct Level {
-    std::shared_ptr<YamlNode> node;
+    std::shared_ptr<Node> node;
     bool has_key = false;  // Of a map: the next event is a value.
     std::string key = {};
     Position key_position = {};
@@ -83,28 +83,27 @@ class TreeBuilder final : public YAML::EventHandler {
     std::set<std::string> keys = {};
   };
 
-  std::shared_ptr<YamlNode> made(YamlNode::Kind kind, const YAML::Mark& mark,
-                                 YAML::anchor_t anchor) {
+  std::shared_ptr<Node> made(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     const auto position = position_of(mark);
-    if (++nodes_ > kYamlNodesMax)
-      throw Stop{position, "more than " + std::to_string(kYamlNodesMax) + " values in one file"};
-    auto node = std::make_shared<YamlNode>();
+    if (++nodes_ > kNodesMax)
+      throw Stop{position, "more than " + std::to_string(kNodesMax) + " values in one file"};
+    auto node = std::make_shared<Node>();
     node->kind = kind;
     node->position = position;
     if (anchor != 0) anchors_[anchor] = node;
     return node;
   }
 
-  bool is_open(const YamlPointer& node) const {
+  bool is_open(const Pointer& node) const {
     for (const auto& level : levels_) {
       if (level.node == node) return true;
     }
     return false;
   }
 
-  void open(std::shared_ptr<YamlNode> node) {
-    if (levels_.size() >= kYamlDepthMax)
-      throw Stop{node->position, "nested deeper than " + std::to_string(kYamlDepthMax) + " levels"};
+  void open(std::shared_ptr<Node> node) {
+    if (levels_.size() >= kDepthMax)
+      throw Stop{node->position, "nested deeper than " + std::to_string(kDepthMax) + " levels"};
     levels_.push_back({.node = std::move(node)});
   }
 
@@ -114,13 +113,13 @@ class TreeBuilder final : public YAML::EventHandler {
     place(std::move(node));
   }
 
-  void place(YamlPointer node) {
+  void place(Pointer node) {
     if (levels_.empty()) {
       root_ = std::move(node);
       return;
     }
     auto& level = levels_.back();
-    if (level.node->kind == YamlNode::Kind::kList) {
+    if (level.node->kind == Node::Kind::kList) {
       level.node->items.push_back(std::move(node));
     } else if (!level.has_key) {
       take_key(level, *node);
@@ -131,12 +130,12 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  void take_key(Level& level, const YamlNode& key) {
+  void take_key(Level& level, const Node& key) {
     level.has_key = true;
     level.key = key.text;
     level.key_position = key.position;
     level.key_counts = false;
-    if (key.kind != YamlNode::Kind::kScalar) {
+    if (key.kind != Node::Kind::kScalar) {
       diagnostics_.add(file_, key.position,
                        "a key must be a text, this is " + std::string(name(key.kind)));
     } else if (!level.keys.insert(key.text).second) {
@@ -153,9 +152,9 @@ class TreeBuilder final : public YAML::EventHandler {
 
   const std::string& file_;
   Diagnostics& diagnostics_;
-  YamlPointer root_;
+  Pointer root_;
   std::vector<Level> levels_;
-  std::map<YAML::anchor_t, YamlPointer> anchors_;
+  std::map<YAML::anchor_t, Pointer> anchors_;
   std::size_t nodes_ = 0;
   YAML::Mark last_scalar_ = YAML::Mark::null_mark();
 };
@@ -235,28 +234,28 @@ Diagnostic explain(const std::string& text, const std::string& file, const YAML:
 
 }  // namespace
 
-const YamlEntry* YamlNode::find(std::string_view key) const {
+const Entry* Node::find(std::string_view key) const {
   for (const auto& entry : entries) {
     if (entry.key == key) return &entry;
   }
   return nullptr;
 }
 
-std::string_view name(YamlNode::Kind kind) {
+std::string_view name(Node::Kind kind) {
   switch (kind) {
-    case YamlNode::Kind::kNull: return "nothing";
-    case YamlNode::Kind::kScalar: return "a text";
-    case YamlNode::Kind::kList: return "a list";
-    case YamlNode::Kind::kMap: return "a map";
+    case Node::Kind::kNull: return "nothing";
+    case Node::Kind::kScalar: return "a text";
+    case Node::Kind::kList: return "a list";
+    case Node::Kind::kMap: return "a map";
   }
   return "unknown";
 }
 
-YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+Pointer parse(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
   TreeBuilder builder(file, diagnostics);
-  if (text.size() > kYamlBytesMax) {
-    diagnostics.add(
-        file, {}, "holds more than " + format_bytes(kYamlBytesMax) + ": this is no workload file");
+  if (text.size() > kBytesMax) {
+    diagnostics.add(file, {},
+                    "holds more than " + format_bytes(kBytesMax) + ": this is no workload file");
     return builder.root();
   }
   if (!is_valid_utf8(text)) {
@@ -277,7 +276,7 @@ YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnos
       if (ends_within_quotes(text, builder.last_scalar())) {
         diagnostics.add(file, position_of(builder.last_scalar()),
                         "a text begins with a quote and is not closed by one");
-        return std::make_shared<YamlNode>();
+        return std::make_shared<Node>();
       }
       TreeBuilder second(file, diagnostics);
       if (parser.HandleNextDocument(second)) {
@@ -298,4 +297,4 @@ YamlPointer parse_yaml(const std::string& text, const std::string& file, Diagnos
   return builder.root();
 }
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::yaml

@@ -1,4 +1,4 @@
-#include <holdfast/bench/memory/diagnostics.hpp>
+#include <holdfast/yaml/diagnostics.hpp>
 
 #include <algorithm>
 #include <tuple>
@@ -6,7 +6,7 @@
 
 #include <holdfast/base/format.hpp>
 
-namespace holdfast::bench::memory {
+namespace holdfast::yaml {
 
 void Diagnostics::add(const std::string& file, Position position, std::string message) {
   Diagnostic diagnostic{file, position, std::move(message)};
@@ -49,4 +49,4 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 
 std::string in_quotes(std::string_view text) { return "\"" + escape(text, 80) + "\""; }
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::yaml

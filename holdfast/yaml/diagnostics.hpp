@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace holdfast::bench::memory {
+namespace holdfast::yaml {
 
 // Lines and columns count from 1; line 0: no place in the file.
 struct Position {
@@ -48,4 +48,4 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 // The text as it may be shown on a terminal, in quotes.
 std::string in_quotes(std::string_view text);
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::yaml
