@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <holdfast/base/sanitizer.hpp>
-#include <holdfast/bench/memory/again.hpp>
 #include <holdfast/bench/memory/rows.hpp>
+#include <holdfast/results/again.hpp>
 
 #include "memory_support.hpp"
 
@@ -85,7 +85,7 @@ TEST(Again, WhatDiffersByMoreThanThreePercentSaysWhyOrThatNothingTells) {
     again.set("time_x_holdfast_median", ratio);
     again.set("time_x_holdfast_low", low);
     again.set("time_x_holdfast_high", ratio + 0.01);
-    const bool within = judge_again(again, calm);
+    const bool within = results::judge_again(again, calm);
     const auto warnings = again.texts("warnings");
     EXPECT_EQ(within, warnings.empty());
     return warnings.empty() ? "" : warnings[0];

@@ -11,11 +11,11 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/hash.hpp>
 #include <holdfast/bench/engine/samples.hpp>
-#include <holdfast/bench/memory/again.hpp>
 #include <holdfast/bench/memory/floor.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
 #include <holdfast/bench/memory/rows.hpp>
 #include <holdfast/memory/spec.hpp>
+#include <holdfast/results/again.hpp>
 #include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench::memory {
@@ -508,7 +508,7 @@ class Runner {
     compare(row, again, first, "holdfast");
     if (std::isnan(row.number("time_x_holdfast_median"))) return;
     ++outcome_.again_rows;
-    outcome_.again_within_3_percent += judge_again(row, first_row);
+    outcome_.again_within_3_percent += results::judge_again(row, first_row);
   }
 
   const Plan& plan_;

@@ -10,16 +10,16 @@
 
 #include <holdfast/results/result.hpp>
 
-namespace holdfast::bench::memory {
+namespace holdfast::results {
 
 inline constexpr double kAgainLimit = 0.03;
 
-// Why `again` may differ from `first`, both rows of row_of(): the reasons that hold, separated by
-// "; ", never empty.
-std::string why_apart(const results::Row& first, const results::Row& again);
+// Why `again` may differ from `first`, both rows of `bench run`: the reasons that hold, separated
+// by "; ", never empty.
+std::string why_apart(const Row& first, const Row& again);
 
 // Where time_x_holdfast_median of `again` is further than kAgainLimit from 1, warns there with
 // why_apart(). Returns whether it is within.
-bool judge_again(results::Row& again, const results::Row& first);
+bool judge_again(Row& again, const Row& first);
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::results

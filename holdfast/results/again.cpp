@@ -1,4 +1,4 @@
-#include <holdfast/bench/memory/again.hpp>
+#include <holdfast/results/again.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <holdfast/base/printed.hpp>
 #include <holdfast/results/statistics.hpp>
 
-namespace holdfast::bench::memory {
+namespace holdfast::results {
 namespace {
 
 // The clock of a core is told from a few microseconds: less than this is noise.
@@ -15,7 +15,7 @@ constexpr double kCpuShareLimit = 0.99;
 
 class Reasons {
  public:
-  Reasons(const results::Row& first, const results::Row& again) : first_(first), again_(again) {}
+  Reasons(const Row& first, const Row& again) : first_(first), again_(again) {}
 
   std::string text() {
     others();
@@ -58,8 +58,8 @@ class Reasons {
                   first_.number("page_faults"), again_.number("page_faults")));
   }
   void clock() {
-    const auto before = results::median(first_.numbers("core_ghz_samples"));
-    const auto after = results::median(again_.numbers("core_ghz_samples"));
+    const auto before = median(first_.numbers("core_ghz_samples"));
+    const auto after = median(again_.numbers("core_ghz_samples"));
     if (std::abs(after / before - 1) > kClockLimit)
       add(printed("the cores ran at %.2f GHz the first time and at %.2f GHz the second", before,
                   after));
@@ -80,18 +80,16 @@ class Reasons {
                   high));
   }
 
-  const results::Row& first_;
-  const results::Row& again_;
+  const Row& first_;
+  const Row& again_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string why_apart(const results::Row& first, const results::Row& again) {
-  return Reasons(first, again).text();
-}
+std::string why_apart(const Row& first, const Row& again) { return Reasons(first, again).text(); }
 
-bool judge_again(results::Row& again, const results::Row& first) {
+bool judge_again(Row& again, const Row& first) {
   const auto apart = std::abs(again.number("time_x_holdfast_median") - 1);
   if (apart < kAgainLimit) return true;
   again.warn(printed("A/A: differs from the same measurement by %.1f %%: ", 100 * apart) +
@@ -99,4 +97,4 @@ bool judge_again(results::Row& again, const results::Row& first) {
   return false;
 }
 
-}  // namespace holdfast::bench::memory
+}  // namespace holdfast::results
