@@ -1,5 +1,5 @@
 # A library that benchmarks compare with, as a module that the command loads: holdfast-peers-NAME.so beside
-# build/<preset>/holdfast, or installed in lib/holdfast. holdfast/peers/peers.hpp says how the two meet.
+# build/<preset>/holdfast, or installed in lib/holdfast. holdfast/modules/modules.hpp says how the two meet.
 #
 #   holdfast_peer(rocksdb PACKAGE librocksdb-dev FIND RocksDB TARGET RocksDB::rocksdb-shared SOURCES …)
 #   holdfast_peer(lmdb    PACKAGE liblmdb-dev    PKG_CONFIG lmdb                             SOURCES …)
@@ -38,7 +38,7 @@ function(holdfast_peer_module module library)
   # A program that has one benchmark lacks what the others' parts of a module would call.
   target_link_options(${module} PRIVATE -Wl,-z,lazy)
   set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  add_dependencies(${module} holdfast_peer_identity)
+  add_dependencies(${module} holdfast_module_identity)
   add_dependencies(holdfast_peers ${module})
   set_property(GLOBAL APPEND PROPERTY HOLDFAST_PEER_MODULES ${module})  # For HoldfastInstall.
 endfunction()
@@ -49,13 +49,13 @@ macro(holdfast_peers_end generated)
   file(RELATIVE_PATH from_bin /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR}/holdfast)
   string(SHA256 flags "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE} ${CMAKE_CXX_FLAGS_RELWITHDEBINFO} ${CMAKE_CXX_FLAGS_DEBUG} ${HOLDFAST_SANITIZE}")
   string(SUBSTRING ${flags} 0 8 flags)
-  add_custom_target(holdfast_peer_identity
+  add_custom_target(holdfast_module_identity
     COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}
             "-DPREFIX=${PROJECT_VERSION}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BUILD_TYPE} ${flags}"
-            -DOUTPUT=${generated}/peer_identity.hpp -DMARK=${generated}/peer_mark.cpp "-DPEERS=${holdfast_peer_list}"
-            -DFROM_BIN=${from_bin} -P ${PROJECT_SOURCE_DIR}/cmake/PeerIdentity.cmake
-    BYPRODUCTS ${generated}/peer_identity.hpp ${generated}/peer_mark.cpp
+            -DOUTPUT=${generated}/module_identity.hpp -DMARK=${generated}/peer_mark.cpp "-DPEERS=${holdfast_peer_list}"
+            -DFROM_BIN=${from_bin} -P ${PROJECT_SOURCE_DIR}/cmake/ModuleIdentity.cmake
+    BYPRODUCTS ${generated}/module_identity.hpp ${generated}/peer_mark.cpp
     COMMENT "" VERBATIM)
   file(WRITE ${generated}/peers.exports "{ extern \"C++\" { *holdfast::*; }; };\n")
-  target_link_options(holdfast_peer_loader INTERFACE -Wl,--dynamic-list=${generated}/peers.exports)
+  target_link_options(holdfast_modules INTERFACE -Wl,--dynamic-list=${generated}/peers.exports)
 endmacro()

@@ -75,7 +75,7 @@ stage_tidy() {
   changed '^(holdfast|tools)/.*\.cpp$' >"$LOGS/tidy-files"
   [ -s "$LOGS/tidy-files" ] || { echo "no source of the library or the command has changed" && return 0; }
   configure asan
-  build asan holdfast_git_revision holdfast_peer_identity  # Generated headers.
+  build asan holdfast_git_revision holdfast_module_identity  # Generated headers.
   echo "$(wc -l <"$LOGS/tidy-files") files"
   # The path-sensitive analyzer takes three quarters of the time; it waits for --full.
   checks='-clang-analyzer-*'

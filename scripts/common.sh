@@ -9,7 +9,7 @@ mkdir -p "$LOGS"
 BUILD_PACKAGES="cmake ninja-build g++ pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev
   libxxhash-dev libyaml-cpp-dev zlib1g-dev"
 # What benchmarks compare with (other stores, PMDK); Kafka's client, regular expressions and a web server for streams. Each makes a module
-# that the command loads (holdfast/peers/peers.hpp); nothing else needs them.
+# that the command loads (holdfast/modules/modules.hpp); nothing else needs them.
 PEER_PACKAGES="librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev libabsl-dev librdkafka-dev libcpp-httplib-dev
   libre2-dev libpmem-dev libpmem2-dev libpmemlog-dev libpmemblk-dev libpmemobj-dev"
 TEST_PACKAGES="libgtest-dev python3 python3-venv"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 #include "bench_command.hpp"
 #include "blocks_command.hpp"
@@ -42,7 +42,7 @@ std::vector<std::string> own_words() {
 // Does not return if the other program was started. `verb` is what needs it: "stream".
 int start_program(const std::string& verb) {
   std::string looked;
-  for (const auto& place : bench::module_places()) {
+  for (const auto& place : modules::places()) {
     const auto path = std::filesystem::path(place) / kProgram;
     looked += (looked.empty() ? "" : " nor in ") + place;
     if (::access(path.c_str(), X_OK) != 0) continue;
@@ -52,7 +52,7 @@ int start_program(const std::string& verb) {
     for (auto& word : words)
       arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    ::setenv(bench::kStartedBy, std::string(bench::peer_identity()).c_str(), 1);
+    ::setenv(modules::kStartedBy, std::string(modules::identity()).c_str(), 1);
     ::execv(path.c_str(), arguments.data());
     complain("holdfast " + verb,
              fmt::format("cannot start {}: {}", path.string(), std::strerror(errno)));

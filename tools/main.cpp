@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 #include "bench_command.hpp"
 #include "blocks_command.hpp"
@@ -137,7 +137,7 @@ std::vector<std::string> command_words(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-  if (const Status same = bench::check_started_by(); !same) {
+  if (const Status same = modules::check_started_by(); !same) {
     complain("holdfast", plain(same.error()));
     return kExitFailed;
   }

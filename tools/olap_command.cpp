@@ -14,9 +14,9 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/olap/mart/load.hpp>
 #include <holdfast/olap/mart/star_answer.hpp>
-#include <holdfast/peers/peers.hpp>
 #include <holdfast/results/output.hpp>
 #include <holdfast/sql/patterns.hpp>
 
@@ -241,7 +241,7 @@ Status query(const OlapArguments& arguments) {
   if (!writable) return Error{writable.code(), "--out " + writable.error().detail};
   HF_ASSIGN_OR_RETURN(const auto mart, open_mart(arguments, RegionAccess::kOpenReadOnly));
   HF_ASSIGN_OR_RETURN(const auto version, loaded(mart, arguments));
-  sql::set_pattern_loader([] { return bench::load_peer("re2"); });
+  sql::set_pattern_loader([] { return modules::load("re2"); });
   Team team(arguments.threads, olap::places_for(arguments.threads, pinning_of(arguments.pin)));
   StarAnswer found;
   std::vector<double> seconds;

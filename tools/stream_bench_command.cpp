@@ -10,7 +10,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/bench/engine/interruption.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/results/output.hpp>
 #include <holdfast/results/table.hpp>
 #include <holdfast/stream/connector.hpp>
@@ -40,7 +40,7 @@ int run_streams(StreamBenchArguments& arguments) {
     return kExitBadRequest;
   }
   bench::interrupt_on_signals();
-  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
+  stream::set_module_loader([](std::string_view library) { return modules::load(library); });
   const auto result = bench::stream::run_stream_bench(options);
   if (!result) {
     complain(kStreamBenchName, plain(result.error()));

@@ -17,7 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/connector.hpp>
 #include <holdfast/stream/durable_file.hpp>
@@ -60,7 +60,7 @@ int stream_failed(const Error& error) {
 
 // Beside those of the layer itself: the store's, and those of modules.
 void offer_connectors() {
-  stream::set_module_loader([](std::string_view library) { return bench::load_peer(library); });
+  stream::set_module_loader([](std::string_view library) { return modules::load(library); });
   stream::offer_kv_connector();
 }
 
@@ -127,7 +127,7 @@ Result<stream::OpenState> in_kv(const std::string& region, const StreamArguments
 Result<stream::OpenState> in_rocksdb(const std::string& place) {
   HF_ASSIGN_OR_RETURN(
       const auto open,
-      bench::peer_function<Result<stream::StateOfQuery>(const std::string&)>("rocksdb"));
+      modules::function<Result<stream::StateOfQuery>(const std::string&)>("rocksdb"));
   HF_ASSIGN_OR_RETURN(auto state_of_query, open(place));
   return stream::OpenState([state_of_query](std::size_t query, const std::string&) {
     return state_of_query(static_cast<std::uint32_t>(query));

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 #include "console.hpp"
 
@@ -249,7 +249,7 @@ std::string prometheus_text(const stream::Monitor& monitor) {
 }
 
 Result<std::unique_ptr<WebServer>> serve_page(std::uint16_t port, const stream::Monitor& monitor) {
-  HF_ASSIGN_OR_RETURN(const auto open, bench::peer_function<OpenServer>("httplib"));
+  HF_ASSIGN_OR_RETURN(const auto open, modules::function<OpenServer>("httplib"));
   return open(port, [&monitor](std::string_view path) -> Answer {
     if (path == "/") return {200, "text/html; charset=utf-8", std::string(kStreamPage)};
     if (path == "/state.json") return {200, "application/json", state_json(monitor)};

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::tools {
 namespace {
@@ -152,7 +152,7 @@ Result<std::unique_ptr<WebServer>> open_server(std::uint16_t port, Handler handl
   return std::unique_ptr<WebServer>(std::move(server));
 }
 
-const bench::PeerOffer offer{"httplib", open_server};
+const modules::Offer offer{"httplib", open_server};
 
 }  // namespace
 }  // namespace holdfast::tools

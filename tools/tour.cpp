@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 #include "console.hpp"
 #include "kv_verbs.hpp"
@@ -336,7 +336,7 @@ void Tour::explain() const {
 // The stores of the comparison that this machine has.
 std::string stores_to_compare() {
   std::string stores = "holdfast";
-  const auto installed = bench::installed_peers();
+  const auto installed = modules::installed();
   for (const std::string_view peer : {"rocksdb", "lmdb", "leveldb"}) {
     if (std::find(installed.begin(), installed.end(), peer) != installed.end())
       stores += "," + std::string(peer);

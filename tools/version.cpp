@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/results/git_revision.hpp>
 
 namespace holdfast::tools {
 
 std::string version_text() {
   std::string peers;
-  for (const std::string& peer : bench::installed_peers())
+  for (const std::string& peer : modules::installed())
     peers += (peers.empty() ? "" : ", ") + peer;
 #ifdef __clang__
   constexpr const char* kCompiler = "clang " __clang_version__;
@@ -18,7 +18,7 @@ std::string version_text() {
 #endif
   return fmt::format("holdfast {}\nrevision  {}\ncompiler  {}\npeers     {}\nmodules   {}\n",
                      HF_VERSION, results::kGitRevision, kCompiler,
-                     peers.empty() ? "none is installed" : peers, bench::peer_identity());
+                     peers.empty() ? "none is installed" : peers, modules::identity());
 }
 
 }  // namespace holdfast::tools

@@ -1,6 +1,6 @@
 // rocksdb_state.hpp: the state of queries in RocksDB, behind the interface of state_store.hpp. In
 // the module of RocksDB, holdfast-peers-rocksdb.so: whoever wants it asks the module for this
-// function (peers/peers.hpp).
+// function (modules/modules.hpp).
 //
 //   key    of an entry; 'm', the last checkpoint; 's', entries were written early: state_keys.hpp
 //   value  the state; of 'm' the epoch (8 bytes, big-endian) and the metadata; of 's' none

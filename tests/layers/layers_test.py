@@ -43,14 +43,16 @@ BELOW = {
     'stream_rocksdb': {'base', 'memory', 'sql', 'stream'},
     # Published algorithms that the blocks are compared with.
     'baselines': {'base', 'memory', 'blocks'},
+    # What finds and loads libraries that the command can do without.
+    'modules': {'base'},
     # What people write as YAML, with places for messages.
     'yaml': {'base'},
     # What results are: it measures nothing.
     'results': {'base'},
     # The two know each other: a suite names what it compares with, and that is a subject of the suite.
-    'bench': {'base', 'yaml', 'results', 'memory', 'blocks', 'index', 'sql', 'kv', 'stream', 'olap', 'stream_kv', 'stream_rocksdb', 'baselines',
+    'bench': {'base', 'modules', 'yaml', 'results', 'memory', 'blocks', 'index', 'sql', 'kv', 'stream', 'olap', 'stream_kv', 'stream_rocksdb', 'baselines',
               'peers'},
-    'peers': {'base', 'results', 'memory', 'blocks', 'index', 'sql', 'kv', 'stream', 'stream_kv', 'stream_rocksdb', 'bench'},
+    'peers': {'base', 'modules', 'results', 'memory', 'blocks', 'index', 'sql', 'kv', 'stream', 'stream_kv', 'stream_rocksdb', 'bench'},
 }
 # Being rewritten: their comments are not mended and their public headers not marked yet.
 FILLED_LAYERS = set()

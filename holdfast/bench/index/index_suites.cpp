@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <holdfast/bench/index/index_subject.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -23,7 +23,7 @@ void add(Experiment& experiment, const Context& context, const char* name,
 // Its module makes it. Where there is no module, a row says so.
 SubjectEntry peer_entry(const char* peer, const char* subject, const Context& context,
                         Distribution distribution) {
-  const auto make = peer_function<SubjectEntry(const Context&, Distribution)>(peer);
+  const auto make = modules::function<SubjectEntry(const Context&, Distribution)>(peer);
   if (!make) return {subject, {}, make.error().detail};
   return (*make)(context, distribution);
 }

@@ -1,6 +1,6 @@
 #include <holdfast/bench/kv/subjects.hpp>
 #include <holdfast/memory/spec.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -31,7 +31,7 @@ std::vector<SubjectKind> subject_kinds(const Context& context) {
 }
 
 SubjectKind peer_kind(const std::string& name, const Shape& shape) {
-  const auto kind = peer_function<SubjectKind(const Shape&)>(name);
+  const auto kind = modules::function<SubjectKind(const Shape&)>(name);
   return kind ? (*kind)(shape) : missing_kind(name, kind.error().detail);
 }
 

@@ -33,7 +33,7 @@ SubjectKind holdfast_ordered_kind();
 SubjectKind holdfast_pipeline_kind();
 SubjectKind holdfast_typed_kind(const Shape& shape);
 SubjectKind floor_kind();
-// A store whose module is loaded (peers/peers.hpp): rocksdb, lmdb, leveldb, tbb.
+// A store whose module is loaded (modules/modules.hpp): rocksdb, lmdb, leveldb, tbb.
 SubjectKind peer_kind(const std::string& name, const Shape& shape);
 SubjectKind map_kind(const Shape& shape);
 

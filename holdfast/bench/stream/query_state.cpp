@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
@@ -31,7 +31,7 @@ Result<std::unique_ptr<hs::StateStore>> open_state(StateIn kind, const std::stri
   remove_state(region);
   if (kind == StateIn::kRocksdb) {
     HF_ASSIGN_OR_RETURN(const auto open,
-                        peer_function<Result<hs::StateOfQuery>(const std::string&)>("rocksdb"));
+                        modules::function<Result<hs::StateOfQuery>(const std::string&)>("rocksdb"));
     HF_ASSIGN_OR_RETURN(const auto state_of_query, open(region.substr(0, region.find('?'))));
     return state_of_query(1);
   }

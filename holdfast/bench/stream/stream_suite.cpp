@@ -14,7 +14,7 @@
 
 #include <holdfast/bench/stream/nexmark_subject.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/stream/peer_subject.hpp>
 #include <holdfast/results/environment.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
@@ -291,7 +291,7 @@ class Suite {
       return by_hand({state, make, ""}, kWindowSum);
     }
     if (state == "tbb") {
-      const auto make = peer_function<std::unique_ptr<Subject>(const WindowSum&)>(state);
+      const auto make = modules::function<std::unique_ptr<Subject>(const WindowSum&)>(state);
       if (!make) return {state, {}, make.error().detail};
       const auto made = [&query, make = *make](unsigned) { return make(query); };
       return by_hand({state, made, ""}, kWindowSum);

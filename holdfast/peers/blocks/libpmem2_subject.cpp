@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
 #include <holdfast/peers/blocks/pmdk_bytes.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -130,7 +130,7 @@ SubjectEntry entry(const Context& context, const ByteShape& shape, const std::st
   return byte_entry("libpmem2-" + granularity, context, shape, Libpmem2Calls(granularity));
 }
 
-const PeerOffer offer{"libpmem2", entry};
+const modules::Offer offer{"libpmem2", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

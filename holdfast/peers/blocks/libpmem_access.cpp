@@ -3,8 +3,8 @@
 #include <libpmem.h>
 
 #include <holdfast/bench/blocks/access_suite.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -34,7 +34,7 @@ SubjectEntry entry(const Context& context, const AccessShape& shape,
   return subject_entry<CopySubject<LibpmemWriter>>("libpmem", context, shape, memory);
 }
 
-const PeerOffer offer{"libpmem", entry};
+const modules::Offer offer{"libpmem", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include <holdfast/bench/blocks/field_suite.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -55,7 +55,7 @@ SubjectEntry entry(const Context& context, const FieldShape& shape) {
   return {"libpmem", {}, "no such size"};
 }
 
-const PeerOffer offer{"libpmem", entry};
+const modules::Offer offer{"libpmem", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

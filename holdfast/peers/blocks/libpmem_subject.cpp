@@ -1,9 +1,9 @@
 // libpmem (PMDK 1.12) in suite pmdk, on the region's own memory: its functions take any address.
 #include <libpmem.h>
 
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
 #include <holdfast/peers/blocks/pmdk_bytes.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -56,7 +56,7 @@ SubjectEntry entry(const Context& context, const ByteShape& shape) {
   return byte_entry(libpmem_name(shape.hint), context, shape, LibpmemCalls(shape.hint));
 }
 
-const PeerOffer offer{"libpmem", entry};
+const modules::Offer offer{"libpmem", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <holdfast/bench/blocks/page_suite.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -78,7 +78,7 @@ SubjectEntry entry(const Context& context, const PageShape& shape,
   return subject_entry<PmemblkSubject>("libpmemblk", context, shape, pages);
 }
 
-const PeerOffer offer{"libpmemblk", entry};
+const modules::Offer offer{"libpmemblk", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

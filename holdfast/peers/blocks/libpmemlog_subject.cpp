@@ -7,8 +7,8 @@
 #include <string>
 
 #include <holdfast/bench/blocks/log_suite.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -130,7 +130,7 @@ SubjectEntry entry(const Context& context, const LogShape& shape) {
   return subject_entry<LibpmemlogSubject>("libpmemlog", context, shape);
 }
 
-const PeerOffer offer{"libpmemlog", entry};
+const modules::Offer offer{"libpmemlog", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <holdfast/bench/blocks/field_suite.hpp>
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -93,7 +93,7 @@ SubjectEntry entry(const Context& context, const FieldShape& shape) {
   return {"libpmemobj", {}, "no such size"};
 }
 
-const PeerOffer offer{"libpmemobj", entry};
+const modules::Offer offer{"libpmemobj", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <utility>
 
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/blocks/pmdk.hpp>
 #include <holdfast/peers/blocks/pmdk_locks.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::blocks {
 namespace {
@@ -291,9 +291,9 @@ SubjectEntry locks_entry(const Context& context, const LockShape& shape) {
   return lock_entry<PoolLocks>("libpmemobj", context, shape);
 }
 
-const PeerOffer transactions{"libpmemobj", transaction_entry};
-const PeerOffer allocations{"libpmemobj", allocation_entry};
-const PeerOffer locks{"libpmemobj", locks_entry};
+const modules::Offer transactions{"libpmemobj", transaction_entry};
+const modules::Offer allocations{"libpmemobj", allocation_entry};
+const modules::Offer locks{"libpmemobj", locks_entry};
 
 }  // namespace
 }  // namespace holdfast::bench::blocks

@@ -1,6 +1,6 @@
 // The subjects that are made with libraries of PMDK: their modules make them. Where a module is not
 // there, a row says so, under the name that the subject would have.
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 template <class... Parameters>
 SubjectEntry entry_of(const std::string& peer, const std::string& subject, const Context& context,
                       Parameters... parameters) {
-  const auto make = peer_function<SubjectEntry(const Context&, Parameters...)>(peer);
+  const auto make = modules::function<SubjectEntry(const Context&, Parameters...)>(peer);
   if (!make) return {subject, {}, make.error().detail};
   return (*make)(context, std::forward<Parameters>(parameters)...);
 }

@@ -1,4 +1,4 @@
-// pmdk.hpp: PMDK 1.12 as a peer (peers/peers.hpp). Where its modules are not there, rows say so.
+// pmdk.hpp: PMDK 1.12 as a peer. Where its modules are not there, rows say so.
 //
 // PMDK does not take a tmpfs or a plain file for persistent memory and would msync. For a fair
 // comparison with our primitive on the same memory it is told to believe (PMEM_IS_PMEM_FORCE=1),

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include <holdfast/bench/index/index_subject.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -61,7 +61,7 @@ class AbslAdapter {
 SubjectEntry entry(const blocks::Context& context, Distribution distribution) {
   return blocks::subject_entry<IndexSubject<AbslAdapter>>("absl-btree-dram", context, distribution);
 }
-const PeerOffer offer{"absl", entry};
+const modules::Offer offer{"absl", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::index

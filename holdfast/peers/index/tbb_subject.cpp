@@ -3,7 +3,7 @@
 #include <tbb/concurrent_hash_map.h>
 
 #include <holdfast/bench/index/index_subject.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -53,7 +53,7 @@ class TbbAdapter {
 SubjectEntry entry(const blocks::Context& context, Distribution distribution) {
   return blocks::subject_entry<IndexSubject<TbbAdapter>>("tbb-dram", context, distribution);
 }
-const PeerOffer offer{"tbb", entry};
+const modules::Offer offer{"tbb", entry};
 
 }  // namespace
 }  // namespace holdfast::bench::index

@@ -13,7 +13,7 @@
 
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -160,7 +160,7 @@ class LeveldbStore {
 };
 
 SubjectKind kind(const Shape&) { return kind_of<LeveldbStore>("leveldb"); }
-const PeerOffer offer{"leveldb", kind};
+const modules::Offer offer{"leveldb", kind};
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -204,7 +204,7 @@ class LmdbStore {
 };
 
 SubjectKind kind(const Shape&) { return kind_of<LmdbStore>("lmdb"); }
-const PeerOffer offer{"lmdb", kind};
+const modules::Offer offer{"lmdb", kind};
 
 }  // namespace
 

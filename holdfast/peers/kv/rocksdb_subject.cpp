@@ -18,7 +18,7 @@
 
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -216,7 +216,7 @@ class RocksdbStore {
 };
 
 SubjectKind kind(const Shape&) { return kind_of<RocksdbStore>("rocksdb"); }
-const PeerOffer offer{"rocksdb", kind};
+const modules::Offer offer{"rocksdb", kind};
 
 }  // namespace
 

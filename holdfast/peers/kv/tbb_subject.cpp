@@ -2,8 +2,8 @@
 // copied.
 #include <tbb/concurrent_hash_map.h>
 
+#include <holdfast/modules/modules.hpp>
 #include <holdfast/peers/kv/volatile_store.hpp>
-#include <holdfast/peers/peers.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -50,7 +50,7 @@ SubjectKind kind(const Shape& shape) {
   return with_types(
       shape, []<class K, class V>() { return kind_of<VolatileStore<TbbMap<K, V>, K, V>>("tbb"); });
 }
-const PeerOffer offer{"tbb", kind};
+const modules::Offer offer{"tbb", kind};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::stream {
 namespace {
@@ -30,7 +30,7 @@ bool has_jars(const fs::path& directory) {
 std::vector<std::string> places_of(const FlinkSetting& setting) {
   if (!setting.jars.empty()) return {setting.jars};
   std::vector<std::string> places;
-  for (const auto& place : module_places())
+  for (const auto& place : modules::places())
     places.push_back((fs::path(place).parent_path() / "java" / "flink-peer").string());
   return places;
 }

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include <holdfast/bench/stream/window_loop.hpp>
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::stream {
 namespace {
@@ -32,7 +32,7 @@ class TbbTable {
 std::unique_ptr<Subject> tbb_window_sum(const WindowSum& query) {
   return std::make_unique<HandWritten<TbbTable>>(query);
 }
-const PeerOffer offer{"tbb", tbb_window_sum};
+const modules::Offer offer{"tbb", tbb_window_sum};
 
 }  // namespace
 }  // namespace holdfast::bench::stream

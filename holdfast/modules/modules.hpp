@@ -1,10 +1,10 @@
-// peers.hpp: the libraries that benchmarks compare with (RocksDB, PMDK …), loaded when they are
-// asked for.
+// modules.hpp: libraries that the command can do without (RocksDB, PMDK, a client of Kafka …),
+// loaded when they are asked for.
 //
 // The command does not link them. Each library has a module of its own, holdfast-peers-NAME.so,
-// which holds the subjects made with it. When it is loaded, a module offers functions; a suite asks
-// for one by the name of the library and the type of the function. So a suite never sees a header
-// of a library, and the command runs where the libraries are missing.
+// which holds what is made with it: subjects of benchmarks, connectors. When it is loaded, a module
+// offers functions; who wants one asks by the name of the library and the type of the function. So
+// a suite never sees a header of a library, and the command runs where the libraries are missing.
 //
 // Place      in the directory $HOLDFAST_PEERS, if that is set; else beside the command, else in the
 //            lib/holdfast that belongs to the bin directory of an installed command.
@@ -22,26 +22,26 @@
 
 #include <holdfast/base/result.hpp>
 
-namespace holdfast::bench {
+namespace holdfast::modules {
 
 // A library for which a module can be built.
-struct Peer {
+struct Module {
   std::string_view name;     // "rocksdb": its module is holdfast-peers-rocksdb.so.
   std::string_view package;  // Of Debian, with what the module is built from: "librocksdb-dev".
 };
-const std::vector<Peer>& all_peers();
+const std::vector<Module>& all();
 
 // Loads the module of a library, once. Errors: kInvalidOption (there is no such library), kNotFound
 // (no module), kUnsupported (a module of another build, or one whose library is not installed).
 // Each says what to install or to build.
-Status load_peer(std::string_view name);
+Status load(std::string_view name);
 
-// The names of the modules that load_peer() would find and accept; nothing is loaded.
-std::vector<std::string> installed_peers();
+// The names of the modules that load() would find and accept; nothing is loaded.
+std::vector<std::string> installed();
 
 // Where modules are looked for, most wanted first. A second program of the command may lie there,
 // too.
-std::vector<std::string> module_places();
+std::vector<std::string> places();
 
 // A program that is started by another of the same build finds that one's identity in this variable
 // of the environment. kUnsupported if it is another.
@@ -49,32 +49,32 @@ inline constexpr const char* kStartedBy = "HOLDFAST_STARTED_BY";
 Status check_started_by();
 
 // What the modules of this command must carry, for example "0.1.0, GNU 12.2.0, headers 1f0c…".
-std::string_view peer_identity();
+std::string_view identity();
 
 using AnyFunction = void (*)();
-void offer_function(std::string_view peer, std::type_index type, AnyFunction function);
+void offer_function(std::string_view module, std::type_index type, AnyFunction function);
 // Null where no loaded module offers such a function.
-AnyFunction offered_function(std::string_view peer, std::type_index type);
+AnyFunction offered_function(std::string_view module, std::type_index type);
 
-// In a module, as a constant at namespace scope:   const PeerOffer offer{"rocksdb", rocksdb_kind};
-struct PeerOffer {
+// In a module, as a constant at namespace scope:   const Offer offer{"rocksdb", rocksdb_kind};
+struct Offer {
   template <class R, class... Arguments>
-  PeerOffer(std::string_view peer, R (*function)(Arguments...)) {
-    offer_function(peer, typeid(R(Arguments...)), reinterpret_cast<AnyFunction>(function));
+  Offer(std::string_view module, R (*function)(Arguments...)) {
+    offer_function(module, typeid(R(Arguments...)), reinterpret_cast<AnyFunction>(function));
   }
 };
 
 // In a suite: the function of this type that the library's module offers. Errors: those of
-// load_peer().
+// load().
 template <class Function>
-Result<std::function<Function>> peer_function(std::string_view peer) {
-  HF_RETURN_IF_ERROR(load_peer(peer));
-  const auto function = offered_function(peer, typeid(Function));
-  if (function == nullptr) {
+Result<std::function<Function>> function(std::string_view module) {
+  HF_RETURN_IF_ERROR(load(module));
+  const auto offered = offered_function(module, typeid(Function));
+  if (offered == nullptr) {
     return Error{Errc::kUnsupported,
-                 "the module of " + std::string(peer) + " offers no function of this type"};
+                 "the module of " + std::string(module) + " offers no function of this type"};
   }
-  return std::function<Function>(reinterpret_cast<Function*>(function));
+  return std::function<Function>(reinterpret_cast<Function*>(offered));
 }
 
-}  // namespace holdfast::bench
+}  // namespace holdfast::modules

@@ -1,4 +1,4 @@
-#include <holdfast/peers/peers.hpp>
+#include <holdfast/modules/modules.hpp>
 
 #include <dlfcn.h>
 
@@ -12,9 +12,9 @@
 #include <map>
 #include <utility>
 
-#include "peer_identity.hpp"  // Generated: kPeerIdentity, kPeerList, kPeersFromBin.
+#include "module_identity.hpp"  // Generated: kIdentity, kModules, kFromBin.
 
-namespace holdfast::bench {
+namespace holdfast::modules {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,10 +32,10 @@ std::vector<fs::path> own_places() {
   std::error_code error;
   const auto here = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return {};
-  return {here, (here / kPeersFromBin).lexically_normal()};
+  return {here, (here / kFromBin).lexically_normal()};
 }
 
-std::vector<fs::path> places() {
+std::vector<fs::path> searched_places() {
   if (const char* chosen = std::getenv("HOLDFAST_PEERS"); chosen != nullptr && *chosen != '\0')
     return {fs::path(chosen)};
   return own_places();
@@ -43,7 +43,7 @@ std::vector<fs::path> places() {
 
 fs::path find_module(std::string_view name) {
   std::error_code ignored;
-  for (const auto& place : places()) {
+  for (const auto& place : searched_places()) {
     if (auto path = place / module_of(name); fs::is_regular_file(path, ignored)) return path;
   }
   return {};
@@ -64,26 +64,26 @@ std::string identity_in(const fs::path& path) {
 }
 
 Status check_identity(const fs::path& path) {
-  const auto identity = identity_in(path);
-  if (identity == kPeerIdentity) return {};
-  const auto seen = identity.empty() ? std::string("carries no build of Holdfast")
-                                     : "is of another build (" + identity + ")";
+  const auto found = identity_in(path);
+  if (found == kIdentity) return {};
+  const auto seen = found.empty() ? std::string("carries no build of Holdfast")
+                                  : "is of another build (" + found + ")";
   return Error{Errc::kUnsupported, path.string() + " " + seen + "; this command is of " +
-                                       kPeerIdentity + ": build or install the two together"};
+                                       kIdentity + ": build or install the two together"};
 }
 
-std::string how_to_get(const Peer& peer) {
-  return "install " + std::string(peer.package) + " and build the module (./run bench does both)";
+std::string how_to_get(const Module& module) {
+  return "install " + std::string(module.package) + " and build the module (./run bench does both)";
 }
 
-Status load(const Peer& peer) {
-  const auto path = find_module(peer.name);
+Status open(const Module& module) {
+  const auto path = find_module(module.name);
   if (path.empty()) {
     std::string looked;
-    for (const auto& place : places())
+    for (const auto& place : searched_places())
       looked += (looked.empty() ? "" : " and ") + place.string();
     return Error{Errc::kNotFound,
-                 "no " + module_of(peer.name) + " in " + looked + "; " + how_to_get(peer)};
+                 "no " + module_of(module.name) + " in " + looked + "; " + how_to_get(module)};
   }
   HF_RETURN_IF_ERROR(check_identity(path));
   // Lazily: a program that has one benchmark lacks functions that other parts of a module call.
@@ -91,43 +91,42 @@ Status load(const Peer& peer) {
     const char* const why = ::dlerror();
     return Error{Errc::kUnsupported,
                  path.string() + " does not load: " + (why != nullptr ? why : "unknown error") +
-                     "; install " + std::string(peer.package)};
+                     "; install " + std::string(module.package)};
   }
   return {};
 }
 
 }  // namespace
 
-const std::vector<Peer>& all_peers() {
-  static const std::vector<Peer> peers(std::begin(kPeerList), std::end(kPeerList));
-  return peers;
+const std::vector<Module>& all() {
+  static const std::vector<Module> modules(std::begin(kModules), std::end(kModules));
+  return modules;
 }
 
-Status load_peer(std::string_view name) {
+Status load(std::string_view name) {
   static std::map<std::string, Status, std::less<>> loaded;
   if (const auto known = loaded.find(name); known != loaded.end()) return known->second;
-  const auto& peers = all_peers();
-  const auto peer =
-      std::find_if(peers.begin(), peers.end(), [&](const Peer& one) { return one.name == name; });
-  if (peer == peers.end()) {
+  const auto module =
+      std::find_if(all().begin(), all().end(), [&](const Module& one) { return one.name == name; });
+  if (module == all().end()) {
     std::string allowed;
-    for (const auto& one : peers)
+    for (const auto& one : all())
       allowed += (allowed.empty() ? "" : ", ") + std::string(one.name);
     return Error{Errc::kInvalidOption, "peer '" + std::string(name) + "': allowed are " + allowed};
   }
-  return loaded.emplace(name, load(*peer)).first->second;
+  return loaded.emplace(name, open(*module)).first->second;
 }
 
-std::vector<std::string> installed_peers() {
+std::vector<std::string> installed() {
   std::vector<std::string> names;
-  for (const auto& peer : all_peers()) {
-    const auto path = find_module(peer.name);
-    if (!path.empty() && check_identity(path)) names.emplace_back(peer.name);
+  for (const auto& module : all()) {
+    const auto path = find_module(module.name);
+    if (!path.empty() && check_identity(path)) names.emplace_back(module.name);
   }
   return names;
 }
 
-std::vector<std::string> module_places() {
+std::vector<std::string> places() {
   std::vector<std::string> all;
   for (const auto& place : own_places())
     all.push_back(place.string());
@@ -136,21 +135,21 @@ std::vector<std::string> module_places() {
 
 Status check_started_by() {
   const char* const other = std::getenv(kStartedBy);
-  if (other == nullptr || std::string_view(other) == kPeerIdentity) return {};
-  return Error{Errc::kUnsupported, std::string("this program is of ") + kPeerIdentity +
+  if (other == nullptr || std::string_view(other) == kIdentity) return {};
+  return Error{Errc::kUnsupported, std::string("this program is of ") + kIdentity +
                                        ", the command that started it of another build (" + other +
                                        "): build or install the two together"};
 }
 
-std::string_view peer_identity() { return kPeerIdentity; }
+std::string_view identity() { return kIdentity; }
 
-void offer_function(std::string_view peer, std::type_index type, AnyFunction function) {
-  offers().insert_or_assign({std::string(peer), type}, function);
+void offer_function(std::string_view module, std::type_index type, AnyFunction function) {
+  offers().insert_or_assign({std::string(module), type}, function);
 }
 
-AnyFunction offered_function(std::string_view peer, std::type_index type) {
-  const auto at = offers().find({std::string(peer), type});
+AnyFunction offered_function(std::string_view module, std::type_index type) {
+  const auto at = offers().find({std::string(module), type});
   return at == offers().end() ? nullptr : at->second;
 }
 
-}  // namespace holdfast::bench
+}  // namespace holdfast::modules
