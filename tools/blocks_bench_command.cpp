@@ -33,6 +33,7 @@ void add_blocks_bench_command(CLI::App& blocks, int& exit_code) {
   bench.what = kBlocksBenchHelp;
   bench.example = "blocks bench --suite log --region '/dev/shm/x?granularity=line'";
   bench.suites = bench::blocks::suites();
+  bench.suites.push_back(bench::blocks::pmdk_suite());
   bench.peers = true;
   bench.prepare = &set_pmdk_environment;
   add_suite_bench(blocks, bench, exit_code);

@@ -11,6 +11,7 @@
 #include <holdfast/bench/engine/interruption.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
 #include <holdfast/modules/modules.hpp>
+#include <holdfast/peers/stream/stream_peers.hpp>
 #include <holdfast/results/output.hpp>
 #include <holdfast/results/table.hpp>
 #include <holdfast/stream/connector.hpp>
@@ -41,7 +42,8 @@ int run_streams(StreamBenchArguments& arguments) {
   }
   bench::interrupt_on_signals();
   stream::set_module_loader([](std::string_view library) { return modules::load(library); });
-  const auto result = bench::stream::run_stream_bench(options);
+  const auto others = bench::stream::stream_peers();
+  const auto result = bench::stream::run_stream_bench(options, *others);
   if (!result) {
     complain(kStreamBenchName, plain(result.error()));
     const auto code = result.code();

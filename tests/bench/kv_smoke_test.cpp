@@ -22,7 +22,7 @@
 #include <holdfast/bench/kv/rest.hpp>
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
-#include <holdfast/peers/kv/volatile_store.hpp>
+#include <holdfast/bench/kv/volatile_store.hpp>
 #include <holdfast/results/table.hpp>
 
 namespace holdfast::bench::kv {

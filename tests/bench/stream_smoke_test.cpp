@@ -16,6 +16,7 @@
 #include <holdfast/bench/stream/query_state.hpp>
 #include <holdfast/bench/stream/stream_suite.hpp>
 #include <holdfast/bench/stream/window_loop.hpp>
+#include <holdfast/peers/stream/stream_peers.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/script.hpp>
@@ -47,7 +48,7 @@ TEST(StreamBench, EverySubjectAnswersRight) {
                     "kv-interpreted", "rocksdb", "rocksdb-interpreted"};
   options.region = directory + "/state?granularity=line";
   options.checkpoint_seconds = 0.001;
-  const auto result = run_stream_bench(options);
+  const auto result = run_stream_bench(options, *stream_peers());
   ASSERT_TRUE(result) << result.error().message();
   ASSERT_EQ(result->document.rows.size(), 7u);
   for (const auto& row : result->document.rows) {
@@ -75,7 +76,7 @@ TEST(StreamBench, TwoWorkersAnswerAsOneAndAQueryThatCannotBeSplitSaysSo) {
   options.states = {"floor", "dram", "dram-interpreted", "kv-interpreted"};
   options.region = "dram";
   options.threads = {1, 2};
-  const auto result = run_stream_bench(options);
+  const auto result = run_stream_bench(options, *stream_peers());
   ASSERT_TRUE(result) << result.error().message();
   const auto& document = result->document;
   const auto rows = [&](const char* query, std::uint64_t threads) {
@@ -130,7 +131,7 @@ TEST(StreamBench, TheLoopsByHandAnswerNexmarkAsTheInterpreterDoes) {
     options.queries.push_back(std::string("nexmark-q") + number);
   options.events = 120'000;  // Twelve seconds: windows of ten end on the way.
   options.states = {"floor", "dram-interpreted"};
-  const auto result = run_stream_bench(options);
+  const auto result = run_stream_bench(options, *stream_peers());
   ASSERT_TRUE(result) << result.error().message();
   ASSERT_EQ(result->document.rows.size(), 16u);
   for (const auto& row : result->document.rows)
@@ -150,7 +151,7 @@ TEST(StreamBench, WrongOptionsAreRefusedByName) {
   const auto refused = [](auto change, const char* words) {
     auto options = smallest();
     change(options);
-    const auto result = run_stream_bench(options);
+    const auto result = run_stream_bench(options, *stream_peers());
     ASSERT_EQ(result.code(), Errc::kInvalidOption);
     EXPECT_NE(result.error().detail.find(words), std::string::npos) << result.error().detail;
   };

@@ -34,6 +34,16 @@ BlocksBenchOptions smallest() {
   return options;
 }
 
+std::vector<Suite> all_suites() {
+  auto all = suites();
+  all.push_back(pmdk_suite());
+  return all;
+}
+
+Result<BenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
+  return run_suites("blocks bench", all_suites(), options);
+}
+
 // All suites in one run: its beginning, calibration and mapping, takes as long as a suite.
 const Result<BenchResult>& everything() {
   static const auto result = run_blocks_bench(smallest());
@@ -64,7 +74,7 @@ TEST_P(BlocksBench, EverySuiteRunsAndItsRowsAreValidOrSayWhatIsNotBuilt) {
 
 INSTANTIATE_TEST_SUITE_P(Suites, BlocksBench, testing::ValuesIn([] {
                            std::vector<std::string> names;
-                           for (const auto& suite : suites())
+                           for (const auto& suite : all_suites())
                              names.push_back(suite.name);
                            return names;
                          }()),

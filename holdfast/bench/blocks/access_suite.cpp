@@ -261,7 +261,8 @@ class Builder {
     subjects.push_back(subject_entry<CopySubject<OurWriter>>("holdfast", context_, shape, memory_));
     // It takes the best instruction that there is.
     if (streams || instruction_of(shape.flush) == cpu().write_back)
-      subjects.push_back(libpmem_access_entry(context_, shape, memory_));
+      subjects.push_back(module_entry<const AccessShape&, std::shared_ptr<AccessMemory>>(
+          "libpmem", "libpmem", context_, shape, memory_));
   }
 
   const Context& context_;

@@ -200,8 +200,4 @@ class CopySubject final : public AccessSubject {
   Writer writer_;
 };
 
-// libpmem_access.cpp, or, without the library, a row that says so.
-SubjectEntry libpmem_access_entry(const Context& context, const AccessShape& shape,
-                                  std::shared_ptr<AccessMemory> memory);
-
 }  // namespace holdfast::bench::blocks

@@ -223,8 +223,8 @@ void add_subjects(const Context& context, const FieldShape& shape,
   subjects.push_back(field_entry<OwnField<CowField, kBytes>>("cow", context, shape));
   subjects.push_back(field_entry<CowStreamed<kBytes>>("cow-streamed", context, shape));
   subjects.push_back(field_entry<Logged<kBytes>>("log", context, shape));
-  subjects.push_back(libpmem_field_entry(context, shape));
-  subjects.push_back(libpmemobj_field_entry(context, shape));
+  for (const auto* library : {"libpmem", "libpmemobj"})
+    subjects.push_back(module_entry<const FieldShape&>(library, library, context, shape));
 }
 
 // The widest of what a field of this size takes in any subject.

@@ -208,8 +208,4 @@ SubjectEntry field_entry(const std::string& name, const Context& context, const 
 // Each instantiates `Access` for the sizes of the suite.
 #define HF_FIELD_SIZES(size) size(16) size(32) size(64) size(128) size(256)
 
-// libpmem_field.cpp and libpmemobj_field.cpp, or, without the library, a row that says so.
-SubjectEntry libpmem_field_entry(const Context& context, const FieldShape& shape);
-SubjectEntry libpmemobj_field_entry(const Context& context, const FieldShape& shape);
-
 }  // namespace holdfast::bench::blocks

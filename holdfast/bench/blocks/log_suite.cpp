@@ -159,7 +159,8 @@ std::vector<Experiment> log_experiments(const Context& context) {
             ours ? "holdfast" : std::string(name(format)), context, shape, format));
       }
       // It knows no padding; beside both, so that each ratio is of one run.
-      plan.subjects.push_back(libpmemlog_entry(context, shape));
+      plan.subjects.push_back(
+          module_entry<const LogShape&>("libpmemlog", "libpmemlog", context, shape));
       plan.operations = {{"append", {}}, {"append_ready", {}}, {"append_many", {}}};
       plan.baseline = "fence";
       experiment.footprint_bytes = shape.log_bytes;

@@ -149,7 +149,4 @@ bool append_in_ring(holdfast::blocks::Log& log, Status& failure, Append&& append
   }
 }
 
-// libpmemlog_subject.cpp, or, without it, a row that says so.
-SubjectEntry libpmemlog_entry(const Context& context, const LogShape& shape);
-
 }  // namespace holdfast::bench::blocks

@@ -234,7 +234,8 @@ std::vector<Experiment> page_experiments(const Context& context) {
         subjects.push_back(
             subject_entry<CowNoVersionSubject>("cow-no-version", context, shape, pages));
         subjects.push_back(subject_entry<ChecksumSubject>("checksum", context, shape, pages));
-        subjects.push_back(libpmemblk_entry(context, shape, pages));
+        subjects.push_back(module_entry<const PageShape&, std::shared_ptr<DramPages>>(
+            "libpmemblk", "libpmemblk", context, shape, pages));
       }
       experiment.plan.operations = {{"flush_page", {}}};
       experiment.plan.baseline = "fence";

@@ -116,8 +116,4 @@ class PageChanges {
   Change now_{}, upcoming_{};
 };
 
-// libpmemblk_subject.cpp; where the build did not find it, an entry that says so.
-SubjectEntry libpmemblk_entry(const Context& context, const PageShape& shape,
-                              std::shared_ptr<DramPages> pages);
-
 }  // namespace holdfast::bench::blocks

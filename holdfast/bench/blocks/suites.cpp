@@ -20,7 +20,6 @@ std::vector<Experiment> interference_experiments(const Context& context);
 std::vector<Experiment> log_experiments(const Context& context);
 std::vector<Experiment> interleave_experiments(const Context& context);
 std::vector<Experiment> page_experiments(const Context& context);
-std::vector<Experiment> pmdk_experiments(const Context& context);
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = {
@@ -36,8 +35,6 @@ const std::vector<Suite>& suites() {
        &interleave_experiments},
       {"interference", "scans, lookups, logging and page flushing at the same time",
        &interference_experiments},
-      {"pmdk", "PMDK's components, with ours beside: persist, memcpy, transactions, alloc, locks",
-       &pmdk_experiments},
   };
   return all;
 }

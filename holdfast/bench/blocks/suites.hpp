@@ -12,6 +12,8 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include <holdfast/bench/calibration.hpp>
 #include <holdfast/bench/runner.hpp>
 #include <holdfast/memory/region.hpp>
+#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::blocks {
 
@@ -77,7 +80,7 @@ struct Suite {
   std::vector<Experiment> (*experiments)(const Context& context);
 };
 
-// In the order in which they run and are listed.
+// Ours, in the order in which they run and are listed.
 const std::vector<Suite>& suites();
 
 // Runs those of `all` that the options name; `command` is what the document says of its origin.
@@ -87,9 +90,6 @@ const std::vector<Suite>& suites();
 // granularity), what opening the region says.
 Result<BenchResult> run_suites(const std::string& command, const std::vector<Suite>& all,
                                const BlocksBenchOptions& options);
-inline Result<BenchResult> run_blocks_bench(const BlocksBenchOptions& options) {
-  return run_suites("blocks bench", suites(), options);
-}
 
 // The points of a curve. With `quick` the first, the middle one and the last.
 template <class T>
@@ -107,6 +107,16 @@ SubjectEntry subject_entry(std::string name, const Context& context, Arguments..
     return std::make_unique<S>(context, arguments...);
   };
   return {std::move(name), make, ""};
+}
+
+// What the module of `library` makes of the arguments of a suite; where there is no module, a row
+// named `subject` that says so. The parameters are those of the module's function.
+template <class... Parameters>
+SubjectEntry module_entry(std::string_view library, const std::string& subject,
+                          const Context& context, std::type_identity_t<Parameters>... arguments) {
+  const auto make = modules::function<SubjectEntry(const Context&, Parameters...)>(library);
+  if (!make) return {subject, {}, make.error().detail};
+  return (*make)(context, std::forward<Parameters>(arguments)...);
 }
 
 // Memory of this process, present.

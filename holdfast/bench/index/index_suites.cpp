@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <holdfast/bench/index/index_subject.hpp>
-#include <holdfast/modules/modules.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -20,18 +19,11 @@ void add(Experiment& experiment, const Context& context, const char* name,
       blocks::subject_entry<IndexSubject<Adapter, kInterleaved>>(name, context, distribution));
 }
 
-// Its module makes it. Where there is no module, a row says so.
-SubjectEntry peer_entry(const char* peer, const char* subject, const Context& context,
-                        Distribution distribution) {
-  const auto make = modules::function<SubjectEntry(const Context&, Distribution)>(peer);
-  if (!make) return {subject, {}, make.error().detail};
-  return (*make)(context, distribution);
-}
 SubjectEntry tbb_entry(const Context& context, Distribution distribution) {
-  return peer_entry("tbb", "tbb-dram", context, distribution);
+  return blocks::module_entry<Distribution>("tbb", "tbb-dram", context, distribution);
 }
 SubjectEntry absl_entry(const Context& context, Distribution distribution) {
-  return peer_entry("absl", "absl-btree-dram", context, distribution);
+  return blocks::module_entry<Distribution>("absl", "absl-btree-dram", context, distribution);
 }
 
 std::vector<Experiment> point_experiments(const Context& context) {

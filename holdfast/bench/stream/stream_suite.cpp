@@ -6,16 +6,15 @@
 #include <array>
 #include <bit>
 #include <filesystem>
+#include <iterator>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include <holdfast/bench/stream/nexmark_subject.hpp>
+#include <holdfast/bench/stream/other_engines.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
 #include <holdfast/modules/modules.hpp>
-#include <holdfast/peers/stream/peer_subject.hpp>
 #include <holdfast/results/environment.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
@@ -26,10 +25,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kStates = {
     "dram",    "dram-interpreted",    "kv",    "kv-interpreted",
     "rocksdb", "rocksdb-interpreted", "floor", "tbb"};
-
-bool is_peer(const std::string& name) {
-  return name == "duckdb" || name == "polars" || is_flink(name);
-}
 
 constexpr const char* kWindowSum = "window-sum";
 
@@ -89,10 +84,6 @@ Status validate_rows(const StreamBenchOptions& options) {
     if (twice(options.states, state)) return invalid("state", state, "is given twice");
   }
   for (const auto& peer : options.compare) {
-    if (!is_peer(peer))
-      return invalid("compare", peer,
-                     "there are duckdb, polars, flink-sql and flink-ds, the last two also with "
-                     "-rocksdb or -heap, with commas between them");
     if (twice(options.compare, peer)) return invalid("compare", peer, "is given twice");
   }
   for (const auto threads : options.threads) {
@@ -164,32 +155,13 @@ results::Fields command_of(const StreamBenchOptions& options) {
 // Runs the subjects of one query after the other, into one document.
 class Suite {
  public:
-  explicit Suite(const StreamBenchOptions& options) : options_(options) {
+  Suite(const StreamBenchOptions& options, OtherEngines& others)
+      : options_(options), others_(others) {
     result_.document.command = command_of(options);
     result_.document.environment = results::environment();
     result_.document.parameters = {"keys", "events_per_round"};
   }
 
-  // Before anything is made: an engine that is missing is named at once.
-  Status start_peers() {
-    FlinkSetting flink{options_.flink, {}, options_.checkpoint_seconds};
-    if (std::any_of(options_.compare.begin(), options_.compare.end(), is_flink)) {
-      // On the medium that our state is on.
-      const std::filesystem::path region = options_.region.substr(0, options_.region.find('?'));
-      HF_ASSIGN_OR_RETURN(
-          flink_place_,
-          PeerTables::make(region.is_absolute() ? region.parent_path().string() : "/dev/shm"));
-      flink.directory = flink_place_->path();
-    }
-    for (const auto& name : options_.compare) {
-      HF_ASSIGN_OR_RETURN(auto peer,
-                          StreamPeer::start(name, options_.python, flink, options_.threads));
-      peers_.push_back(std::move(peer));
-    }
-    if (peers_.empty()) return {};
-    HF_ASSIGN_OR_RETURN(peer_files_, PeerTables::make());
-    return {};
-  }
   Status window_sum() {
     HF_ASSIGN_OR_RETURN(const auto script, holdfast::stream::Script::prepare(WindowSum::sql()));
     const WindowSum query(options_.keys, events_per_ms(options_), options_.windows, options_.seed);
@@ -197,11 +169,9 @@ class Suite {
     std::vector<SubjectEntry> subjects;
     for (const auto& state : options_.states)
       subjects.push_back(window_sum_entry(state, query, plan));
-    for (const auto& peer : peers_with(kWindowSum)) {
-      const auto loaded =
-          peer->load(*peer_files_, plan.source(), std::as_bytes(std::span(query.events())));
-      subjects.push_back(peer_entry(*peer, loaded, question_of(query, *peer_files_)));
-    }
+    std::vector<std::string> missing;
+    add(subjects, others_.subjects(query, plan, missing));
+    warn_of(missing, kWindowSum);
     measure(kWindowSum, {options_.keys, query.events().size()}, std::move(subjects));
     return {};
   }
@@ -218,10 +188,9 @@ class Suite {
       const bool has = state != "tbb" && (state != "floor" || nexmark_loop(number) != nullptr);
       if (has) subjects.push_back(nexmark_entry(state, *query));
     }
-    for (const auto& peer : peers_with(name)) {
-      const auto loaded = load(*peer, *query);
-      subjects.push_back(peer_entry(*peer, loaded, question_of(*query)));
-    }
+    std::vector<std::string> missing;
+    add(subjects, others_.subjects(*query, missing));
+    warn_of(missing, name);
     measure(name, {0, query->rows()}, std::move(subjects));
     return {};
   }
@@ -257,31 +226,12 @@ class Suite {
     return entry;
   }
 
-  std::vector<StreamPeer*> peers_with(const std::string& query) {
-    std::vector<StreamPeer*> with;
-    for (const auto& peer : peers_) {
-      if (peer->has(query))
-        with.push_back(peer.get());
-      else
-        warn(query + ": " + peer->name() + " has no row: the query is not written for it");
-    }
-    return with;
+  static void add(std::vector<SubjectEntry>& subjects, std::vector<SubjectEntry> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(subjects));
   }
-  SubjectEntry peer_entry(StreamPeer& peer, const Status& loaded, PeerQuestion question) const {
-    question.seconds = options_.seconds;
-    const auto make = [&peer, loaded, question = std::move(question)](unsigned) {
-      return peer_subject(peer, loaded, question);
-    };
-    return {peer.name(), make, ""};
-  }
-  Status load(StreamPeer& peer, const NexmarkQuery& query) const {
-    for (const auto& node : query.plan().nodes) {
-      const auto* const scan = std::get_if<sql::Scan>(&node.what);
-      if (scan == nullptr) continue;
-      HF_RETURN_IF_ERROR(
-          peer.load(*peer_files_, *scan->table, events_->table(scan->table->name).records));
-    }
-    return {};
+  void warn_of(const std::vector<std::string>& missing, const std::string& query) {
+    for (const auto& name : missing)
+      warn(query + ": " + name + " has no row: the query is not written for it");
   }
 
   SubjectEntry window_sum_entry(const std::string& state, const WindowSum& query,
@@ -332,23 +282,23 @@ class Suite {
   }
 
   const StreamBenchOptions& options_;
+  OtherEngines& others_;
   std::unique_ptr<NexmarkEvents> events_;
-  std::unique_ptr<PeerTables> peer_files_, flink_place_;  // Before those who write there.
-  std::vector<std::unique_ptr<StreamPeer>> peers_;
   BenchResult result_;
 };
 
 }  // namespace
 
-Result<BenchResult> run_stream_bench(const StreamBenchOptions& given) {
+Result<BenchResult> run_stream_bench(const StreamBenchOptions& given, OtherEngines& others) {
   auto options = given;
   if (options.region.empty())
     options.region =
         "/dev/shm/holdfast-stream-bench-" + std::to_string(::getpid()) + "?granularity=line";
-  options.compare = with_states_of_flink(options.compare);
+  HF_ASSIGN_OR_RETURN(options.compare, others.names(options.compare));
   HF_RETURN_IF_ERROR(validate(options));
-  Suite suite(options);
-  HF_RETURN_IF_ERROR(suite.start_peers());
+  // Before anything is made: an engine that is missing is named at once.
+  HF_RETURN_IF_ERROR(others.start(options));
+  Suite suite(options, others);
   for (const auto& query : options.queries) {
     if (suite.interrupted()) break;
     const auto number = nexmark_number(query);

@@ -8,8 +8,8 @@
 //                     region; dram-interpreted, kv-interpreted: the same by the interpreter
 //   rocksdb           the same with its state in RocksDB, in a directory at the region's path;
 //                     rocksdb-interpreted
-//   duckdb, polars    other engines (`compare`), as a batch over the same events: peer_subject.hpp
-//   flink-…           Apache Flink, of window-sum: flink_peer.hpp
+//   duckdb, polars    other engines (`compare`), as a batch over the same events
+//   flink-…           Apache Flink, of window-sum; both: peers/stream/stream_peers.hpp
 //
 // With several threads a query has as many workers. Loops by hand have one thread only, and so have
 // queries that cannot be split: with more they have no row, and the document's warnings say so.
@@ -23,6 +23,8 @@
 #include <holdfast/bench/runner.hpp>
 
 namespace holdfast::bench::stream {
+
+class OtherEngines;
 
 struct StreamBenchOptions {
   std::vector<std::string> queries = {"window-sum"};  // And nexmark-q0 to nexmark-q22.
@@ -48,6 +50,6 @@ struct StreamBenchOptions {
 // What it writes lies at the region's path, and is gone when it returns. Errors: kInvalidOption
 // (names the option, the value seen and what is allowed), kAlreadyExists (the path is there),
 // kNotFound (an engine to compare with is not installed: says how to), kIo (of such an engine).
-Result<BenchResult> run_stream_bench(const StreamBenchOptions& options);
+Result<BenchResult> run_stream_bench(const StreamBenchOptions& options, OtherEngines& others);
 
 }  // namespace holdfast::bench::stream

@@ -12,6 +12,9 @@
 
 namespace holdfast::bench::blocks {
 
+// Of `holdfast blocks bench`, behind the suites of ours.
+Suite pmdk_suite();
+
 // The environment that PMDK must be loaded with, as NAME=VALUE, for a region with this
 // property.
 std::vector<std::string> pmdk_environment(bool nt_evicts);

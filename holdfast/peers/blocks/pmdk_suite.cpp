@@ -12,6 +12,8 @@
 // with every thread count.
 #include <holdfast/peers/blocks/pmdk_suite.hpp>
 
+#include <holdfast/peers/blocks/pmdk.hpp>
+
 namespace holdfast::bench::blocks {
 namespace {
 
@@ -26,6 +28,10 @@ std::uint64_t area_bytes(const Context& context) {
   const auto room =
       context.options.region_bytes / (8 * std::max(2u, context.options.threads_most()));
   return std::min<std::uint64_t>(64 * MiB, round_down(room, 64 * KiB));
+}
+
+SubjectEntry libpmem_entry(const Context& context, const ByteShape& shape) {
+  return module_entry<const ByteShape&>("libpmem", libpmem_name(shape.hint), context, shape);
 }
 
 Experiment byte_experiment(const Context& context, const ByteShape& shape) {
@@ -55,8 +61,9 @@ Experiment byte_experiment(const Context& context, const ByteShape& shape) {
       }
     }
   }
-  for (const auto* granularity : {"byte", "line", "page"})
-    plan.subjects.push_back(libpmem2_entry(context, shape, granularity));
+  for (const std::string granularity : {"byte", "line", "page"})
+    plan.subjects.push_back(module_entry<const ByteShape&, const std::string&>(
+        "libpmem2", "libpmem2-" + granularity, context, shape, granularity));
   return experiment;
 }
 
@@ -68,7 +75,8 @@ Experiment transaction_experiment(const Context& context, std::uint32_t bytes) {
   experiment.parameters.set("data_bytes", bytes);
   experiment.what = "Figure 4.10: a range replaced in a transaction, and the nearest of ours";
   experiment.plan.subjects = own_transaction_entries(context, shape);
-  experiment.plan.subjects.push_back(libpmemobj_entry(context, shape));
+  experiment.plan.subjects.push_back(
+      module_entry<const ByteShape&>("libpmemobj", "libpmemobj", context, shape));
   experiment.plan.operations = {{"tx_add_range", {}}, {"tx_add_range_16", {}}};
   return experiment;
 }
@@ -82,8 +90,10 @@ Experiment allocation_experiment(const Context& context, std::uint32_t bytes) {
   experiment.parameters.set("data_bytes", bytes);
   experiment.what = "Figures 4.11 and 4.12: allocating and freeing, and the nearest of ours";
   experiment.plan.subjects = own_allocation_entries(context, shape);
-  for (const auto* api : {"atomic", "transactional", "published"})
-    experiment.plan.subjects.push_back(libpmemobj_entry(context, shape, api));
+  // The last one: atomic, with the id in the pool, too.
+  for (const std::string api : {"atomic", "transactional", "published"})
+    experiment.plan.subjects.push_back(module_entry<const AllocationShape&, const std::string&>(
+        "libpmemobj", "libpmemobj-" + api, context, shape, api));
   experiment.plan.operations = {{"alloc", {}}, {"free", {}}};
   return experiment;
 }
@@ -98,16 +108,15 @@ Experiment lock_experiment(const Context& context, const LockShape& shape) {
   experiment.what = "Figure 4.13: taking a lock and giving it back, by operations per thread";
   auto& plan = experiment.plan;
   plan.subjects = own_lock_entries(context, shape);
-  plan.subjects.push_back(libpmemobj_entry(context, shape));
+  plan.subjects.push_back(
+      module_entry<const LockShape&>("libpmemobj", "libpmemobj", context, shape));
   const auto threads = shape.operations == 0 ? std::vector<unsigned>{} : std::vector<unsigned>{1};
   plan.operations = {{"mutex", threads}, {"read_lock", threads}, {"write_lock", threads}};
   plan.baseline = "posix";
   return experiment;
 }
 
-}  // namespace
-
-std::vector<Experiment> pmdk_experiments(const Context& context) {
+std::vector<Experiment> experiments_of(const Context& context) {
   std::vector<Experiment> experiments;
   for (const auto* verb : {"persist", "memcpy", "memset"}) {
     for (const bool sequential : {true, false}) {
@@ -132,6 +141,14 @@ std::vector<Experiment> pmdk_experiments(const Context& context) {
       experiment.footprint_bytes = context.options.threads_most() * area_bytes(context);
   }
   return experiments;
+}
+
+}  // namespace
+
+Suite pmdk_suite() {
+  return {"pmdk",
+          "PMDK's components, with ours beside: persist, memcpy, transactions, alloc, locks",
+          &experiments_of};
 }
 
 }  // namespace holdfast::bench::blocks

@@ -129,17 +129,6 @@ inline const char* libpmem_name(StoreHint hint) {
   return kNames[static_cast<int>(hint)];
 }
 
-// Peers, each made by its own module (peers.cpp); where that is not there, entries that say so.
-SubjectEntry libpmem_entry(const Context& context, const ByteShape& shape);
-// `granularity`: "byte", "line" or "page".
-SubjectEntry libpmem2_entry(const Context& context, const ByteShape& shape,
-                            const std::string& granularity);
-SubjectEntry libpmemobj_entry(const Context& context, const ByteShape& transactions);
-// `api`: "atomic", "transactional" or "published": atomic, with the id in the pool, too.
-SubjectEntry libpmemobj_entry(const Context& context, const AllocationShape& shape,
-                              const std::string& api);
-SubjectEntry libpmemobj_entry(const Context& context, const LockShape& shape);
-
 // Ours and the floors: pmdk_bytes.cpp, pmdk_transactions.cpp, pmdk_allocation.cpp, pmdk_locks.cpp.
 std::vector<SubjectEntry> own_byte_entries(const Context& context, const ByteShape& shape);
 std::vector<SubjectEntry> own_transaction_entries(const Context& context, const ByteShape& shape);

@@ -2,8 +2,8 @@
 // copied.
 #include <tbb/concurrent_hash_map.h>
 
+#include <holdfast/bench/kv/volatile_store.hpp>
 #include <holdfast/modules/modules.hpp>
-#include <holdfast/peers/kv/volatile_store.hpp>
 
 namespace holdfast::bench::kv {
 namespace {

@@ -2,7 +2,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include <holdfast/peers/kv/volatile_store.hpp>
+#include <holdfast/bench/kv/volatile_store.hpp>
 
 namespace holdfast::bench::kv {
 namespace {

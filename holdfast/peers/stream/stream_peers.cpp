@@ -1,18 +1,63 @@
-#include <holdfast/peers/stream/peer_subject.hpp>
+#include <holdfast/peers/stream/stream_peers.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/peers/peer_process.hpp>
+#include <holdfast/peers/stream/flink_peer.hpp>
+#include <holdfast/peers/stream/peer_tables.hpp>
 
 namespace holdfast::bench::stream {
 namespace {
 
 Error wrong(const std::string& what) { return {Errc::kCorrupt, "wrong: " + what}; }
 
+// One engine: a process for each number of threads, since some are told at their start.
+class StreamPeer {
+ public:
+  // "duckdb", "polars" by this Python, or one of Flink. Errors: those of PeerProcess::start and of
+  // flink_command.
+  static Result<std::unique_ptr<StreamPeer>> start(const std::string& name,
+                                                   const std::string& python,
+                                                   const FlinkSetting& flink,
+                                                   const std::vector<unsigned>& threads);
+
+  const std::string& name() const { return name_; }
+  bool has(const std::string& query) const { return queries_.contains(query); }
+  // By number of threads.
+  const std::map<unsigned, std::unique_ptr<PeerProcess>>& processes() const { return processes_; }
+  // Once for each table. Errors: kIo.
+  Status load(const PeerTables& files, const sql::Table& table, std::span<const std::byte> records);
+
+ private:
+  explicit StreamPeer(std::string name) : name_(std::move(name)) {}
+
+  const std::string name_;
+  std::map<unsigned, std::unique_ptr<PeerProcess>> processes_;
+  std::set<std::string> queries_, loaded_;
+};
+
+// What it is asked.
+struct PeerQuestion {
+  std::string query;  // As rows name it.
+  std::string words;  // Behind that in the line to the process.
+  std::uint64_t events = 0;
+  double seconds = 0;  // It is asked again for so long.
+  std::function<Status(const PeerProcess::Answer&)> check;
+};
 // The file that a peer wrote: all window starts, then all sensors, then all sums.
 Result<std::vector<WindowAnswer>> windows_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -57,6 +102,7 @@ Result<Answer> answer_of(const PeerProcess::Answer& given) {
 
 class PeerSubject final : public Subject {
  public:
+  // `peer` outlives it. Its rows are INVALID if its tables were not `loaded`.
   PeerSubject(StreamPeer& peer, Status loaded, PeerQuestion question)
       : peer_(peer), loaded_(std::move(loaded)), question_(std::move(question)) {}
 
@@ -100,8 +146,6 @@ class PeerSubject final : public Subject {
   const PeerQuestion question_;
 };
 
-}  // namespace
-
 Result<std::unique_ptr<StreamPeer>> StreamPeer::start(const std::string& name,
                                                       const std::string& python,
                                                       const FlinkSetting& flink,
@@ -137,6 +181,7 @@ Status StreamPeer::load(const PeerTables& files, const sql::Table& table,
   return {};
 }
 
+// All outlive it.
 PeerQuestion question_of(const WindowSum& query, const PeerTables& files) {
   const auto path = files.answer_path();
   const auto check = [&query, path](const PeerProcess::Answer&) -> Status {
@@ -160,8 +205,89 @@ PeerQuestion question_of(const NexmarkQuery& query) {
   return {"nexmark-q" + std::to_string(query.number()), kinds, query.rows(), 0, check};
 }
 
-std::unique_ptr<Subject> peer_subject(StreamPeer& peer, Status loaded, PeerQuestion question) {
-  return std::make_unique<PeerSubject>(peer, std::move(loaded), std::move(question));
-}
+class StreamPeers final : public OtherEngines {
+ public:
+  Result<std::vector<std::string>> names(const std::vector<std::string>& asked) const override {
+    auto names = with_states_of_flink(asked);
+    for (const auto& name : names) {
+      if (name != "duckdb" && name != "polars" && !is_flink(name))
+        return Error{Errc::kInvalidOption,
+                     "--compare '" + name +
+                         "': there are duckdb, polars, flink-sql and flink-ds, the last two also "
+                         "with -rocksdb or -heap, with commas between them"};
+    }
+    return names;
+  }
+
+  Status start(const StreamBenchOptions& options) override {
+    seconds_ = options.seconds;
+    FlinkSetting flink{options.flink, {}, options.checkpoint_seconds};
+    if (std::any_of(options.compare.begin(), options.compare.end(), is_flink)) {
+      // On the medium that our state is on.
+      const std::filesystem::path region = options.region.substr(0, options.region.find('?'));
+      HF_ASSIGN_OR_RETURN(
+          flink_place_,
+          PeerTables::make(region.is_absolute() ? region.parent_path().string() : "/dev/shm"));
+      flink.directory = flink_place_->path();
+    }
+    for (const auto& name : options.compare) {
+      HF_ASSIGN_OR_RETURN(auto peer,
+                          StreamPeer::start(name, options.python, flink, options.threads));
+      peers_.push_back(std::move(peer));
+    }
+    if (peers_.empty()) return {};
+    HF_ASSIGN_OR_RETURN(files_, PeerTables::make());
+    return {};
+  }
+
+  std::vector<SubjectEntry> subjects(const WindowSum& query, const sql::Plan& plan,
+                                     std::vector<std::string>& missing) override {
+    if (peers_.empty()) return {};
+    const auto load = [&](StreamPeer& peer) {
+      return peer.load(*files_, plan.source(), std::as_bytes(std::span(query.events())));
+    };
+    return entries(question_of(query, *files_), load, missing);
+  }
+  std::vector<SubjectEntry> subjects(const NexmarkQuery& query,
+                                     std::vector<std::string>& missing) override {
+    const auto load = [&](StreamPeer& peer) -> Status {
+      for (const auto& node : query.plan().nodes) {
+        const auto* const scan = std::get_if<sql::Scan>(&node.what);
+        if (scan == nullptr) continue;
+        const auto& table = *scan->table;
+        HF_RETURN_IF_ERROR(peer.load(*files_, table, query.events().table(table.name).records));
+      }
+      return {};
+    };
+    return entries(question_of(query), load, missing);
+  }
+
+ private:
+  template <class Load>
+  std::vector<SubjectEntry> entries(PeerQuestion question, const Load& load,
+                                    std::vector<std::string>& missing) {
+    question.seconds = seconds_;
+    std::vector<SubjectEntry> entries;
+    for (const auto& peer : peers_) {
+      if (!peer->has(question.query)) {
+        missing.push_back(peer->name());
+        continue;
+      }
+      const auto make = [peer = peer.get(), loaded = load(*peer), question](unsigned) {
+        return std::make_unique<PeerSubject>(*peer, loaded, question);
+      };
+      entries.push_back({peer->name(), make, ""});
+    }
+    return entries;
+  }
+
+  double seconds_ = 0;
+  std::unique_ptr<PeerTables> files_, flink_place_;  // Before those who write there.
+  std::vector<std::unique_ptr<StreamPeer>> peers_;
+};
+
+}  // namespace
+
+std::unique_ptr<OtherEngines> stream_peers() { return std::make_unique<StreamPeers>(); }
 
 }  // namespace holdfast::bench::stream

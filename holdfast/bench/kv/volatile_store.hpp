@@ -1,4 +1,4 @@
-// volatile_store.hpp: what the two DRAM-only peers share.
+// volatile_store.hpp: what stores in DRAM only share: a map of the standard library, and oneTBB's.
 #pragma once
 
 #include <holdfast/bench/kv/fixed_record.hpp>
