@@ -8,6 +8,7 @@
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/baselines/hash_buckets.hpp>
+#include <holdfast/bench/unmix.hpp>
 
 namespace holdfast::bench::blocks {
 
@@ -62,12 +63,6 @@ class Buckets {
   }
 
  private:
-  // The inverse of mix64().
-  static std::uint64_t unmix64(std::uint64_t value) {
-    value = (value ^ value >> 31 ^ value >> 62) * 0x319642b2d24d8ec3u;
-    value = (value ^ value >> 27 ^ value >> 54) * 0x96de1b173f119089u;
-    return value ^ value >> 30 ^ value >> 60;
-  }
   std::uint64_t nodes_, width_;
 };
 

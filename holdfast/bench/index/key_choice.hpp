@@ -10,18 +10,14 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/random.hpp>
+#include <holdfast/bench/unmix.hpp>
 
 namespace holdfast::bench::index {
 
 enum class Distribution : std::uint8_t { kUniform, kZipf, kSelfSimilar };
 
 constexpr std::uint64_t key_of(std::uint64_t number) { return mix64(number + 1); }
-constexpr std::uint64_t number_of(std::uint64_t key) {  // The inverse.
-  key = (key ^ key >> 31 ^ key >> 62) * 0x319642b2d24d8ec3u;
-  key = (key ^ key >> 27 ^ key >> 54) * 0x96de1b173f119089u;
-  return (key ^ key >> 30 ^ key >> 60) - 1;
-}
-static_assert(number_of(key_of(4711)) == 4711);
+constexpr std::uint64_t number_of(std::uint64_t key) { return unmix64(key) - 1; }
 // The lowest byte is left to the one who updates.
 constexpr std::uint64_t kVersionMask = 0xff;
 constexpr std::uint64_t value_of(std::uint64_t key, std::uint64_t version = 0) {

@@ -42,12 +42,7 @@ class VolatileSession {
   }
   bool update8(const Key& key, std::uint64_t stamp) {
     key_.assign(key.data, key.size);
-    return map_.change(key_, [&](ValueBytes& value) {
-      std::uint64_t word;
-      std::memcpy(&word, value.data(), 8);
-      word = stamped(word, stamp);
-      std::memcpy(value.data(), &word, 8);
-    });
+    return map_.change(key_, [&](ValueBytes& value) { stamp_value(value.data(), stamp); });
   }
   bool erase(const Key& key) {
     key_.assign(key.data, key.size);

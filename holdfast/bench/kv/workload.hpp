@@ -31,6 +31,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/bench/unmix.hpp>
 #include <holdfast/bench/value_kernels.hpp>
 
 namespace holdfast::bench::kv {
@@ -42,21 +43,9 @@ inline constexpr std::uint32_t kMaxValueBytes = 1 << 20;
 inline constexpr std::uint64_t kStampMask = (1u << 24) - 1;
 inline constexpr std::uint32_t kAbsent = ~std::uint32_t{0};
 
-// A bijection on 64-bit words (the finaliser of splitmix64).
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-// The number whose mix is `x`.
-constexpr std::uint64_t unmix(std::uint64_t x) {
-  x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642b2d24d8ec3;  // The inverses modulo 2^64.
-  x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96de1b173f119089;
-  return (x ^ (x >> 30) ^ (x >> 60)) - 0x9e3779b97f4a7c15;
-}
-static_assert(unmix(mix(0)) == 0 && unmix(mix(~std::uint64_t{0} / 3)) == ~std::uint64_t{0} / 3);
+// A bijection on 64-bit words (splitmix64), and the number whose mix is `x`.
+constexpr std::uint64_t mix(std::uint64_t x) { return mix64(x + kStep); }
+constexpr std::uint64_t unmix(std::uint64_t x) { return unmix64(x) - kStep; }
 
 // x * n / 2^64: a number below n that is uniform if x is.
 constexpr std::uint64_t scaled(std::uint64_t x, std::uint64_t n) {
@@ -67,6 +56,14 @@ constexpr std::uint64_t scaled(std::uint64_t x, std::uint64_t n) {
 // Word 0 of a value after update8 in phase `stamp`.
 constexpr std::uint64_t stamped(std::uint64_t word, std::uint64_t stamp) {
   return (word & ~kStampMask) | (stamp & kStampMask);
+}
+
+// The same of the value at `value`, which has any alignment.
+inline void stamp_value(void* value, std::uint64_t stamp) {
+  std::uint64_t word;
+  std::memcpy(&word, value, sizeof word);
+  word = stamped(word, stamp);
+  std::memcpy(value, &word, sizeof word);
 }
 
 // A key as stores get it. `index` is for the floor, which has no search to do.

@@ -53,10 +53,7 @@ class LeveldbSession {
   }
   bool update8(const Key& key, std::uint64_t stamp) {
     if (!note(db_.Get(read_, slice(key), &value_)) || value_.size() < 8) return false;
-    std::uint64_t word;
-    std::memcpy(&word, value_.data(), 8);
-    word = stamped(word, stamp);
-    std::memcpy(value_.data(), &word, 8);
+    stamp_value(value_.data(), stamp);
     return note(db_.Put(options_, slice(key), value_));
   }
   bool erase(const Key& key) { return note(db_.Delete(options_, slice(key))); }

@@ -66,10 +66,7 @@ class LmdbSession {
       if (const int code = mdb_get(txn, dbi_, &name, &value); code != 0) return code;
       if (value.mv_size < 8 || value.mv_size > value_.size()) return MDB_BAD_VALSIZE;
       std::memcpy(value_.data(), value.mv_data, value.mv_size);
-      std::uint64_t word;
-      std::memcpy(&word, value_.data(), 8);
-      word = stamped(word, stamp);
-      std::memcpy(value_.data(), &word, 8);
+      stamp_value(value_.data(), stamp);
       value.mv_data = value_.data();
       return mdb_put(txn, dbi_, &name, &value, 0);
     });

@@ -69,10 +69,7 @@ class RocksdbSession {
   bool update8(const Key& key, std::uint64_t stamp) {
     const auto size = get(key, value_.data());
     if (size == kAbsent || size < 8) return false;
-    std::uint64_t word;
-    std::memcpy(&word, value_.data(), 8);
-    word = stamped(word, stamp);
-    std::memcpy(value_.data(), &word, 8);
+    stamp_value(value_.data(), stamp);
     return put(key, {value_.data(), size});
   }
   bool erase(const Key& key) { return note(db_.Delete(options_, slice(key))); }
