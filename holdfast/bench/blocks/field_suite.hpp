@@ -84,8 +84,8 @@ class FieldSequence {
 // `Access` is where the fields lie and how they are replaced:
 //   static constexpr kBytes, kStrideBytes                       of one field, on lines of its own
 //   Access(const Context&, const FieldShape&); Status create()  all fields zero
-//   void set(index, value)                                      before the clock, need not be
-//   durable Status update(thread, index, value)                         durable on return
+//   void set(index, value)                                      before the clock, not yet durable
+//   Status update(thread, index, value)                         durable on return
 //   FieldValue<kBytes> read(index)
 //   void settle()                                               after set(): make them durable
 template <class Access>

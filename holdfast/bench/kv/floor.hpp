@@ -13,8 +13,8 @@
 //   get        index line -> record lines -> value copied out; each step needs the one before
 //   get_many   all index lines of a batch asked for, then all record lines, then copied out
 //   update8    index line -> one word of the record read, changed, stored, its line written back,
-//   one fence erase      index line -> the old record's first line read; one line appended, written
-//   back, one
+//              one fence
+//   erase      index line -> the old record's first line read; one line appended, written back, one
 //              fence; offset cleared
 //
 // So a floor pays the cache misses and the fence, which no durable store with this layout can

@@ -2,8 +2,8 @@
 // reclamation moves, and what it costs.
 //
 //   used_over_live_max               the largest used_bytes / live_bytes, looked at each second
-//   after
-//                                    the first 10 (in short phases ten times, in their second half)
+//                                    after the first 10 (in short phases ten times, in their second
+//                                    half)
 //   used_over_live_samples           how often it was looked at
 //   relocated_bytes_per_written_byte bytes that reclamation moved over bytes that overwrites wrote
 //   background_cpu_ns_per_op         CPU time of all threads but those of the phase, per operation
