@@ -1,22 +1,17 @@
 #include <holdfast/bench/calibration.hpp>
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include <holdfast/base/printed.hpp>
 #include <holdfast/base/units.hpp>
+#include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/value_kernels.hpp>
 #include <holdfast/results/environment.hpp>
 
 namespace holdfast::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // What is measured here is the best case; clocks and neighbours change by a third, so 1.5.
 constexpr double kSlack = 1.5;
@@ -32,7 +27,7 @@ double best_seconds(std::size_t pieces, Body&& body) {
   for (std::size_t piece = 0; piece < pieces; ++piece) {
     const auto begin = Clock::now();
     body(piece);
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+    best = std::min(best, seconds_since(begin));
   }
   return best;
 }
@@ -109,7 +104,7 @@ Limits calibrate(const Persist& persist) {
                                }
                              });
   }
-  limits.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  limits.seconds = seconds_since(start);
   return limits;
 }
 

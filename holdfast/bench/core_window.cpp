@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <utility>
 #include <vector>
+
+#include <holdfast/bench/engine/team.hpp>
 
 namespace holdfast::bench {
 namespace {
@@ -61,7 +62,6 @@ unsigned reach(const std::array<std::vector<double>, kDistances.size()>& times, 
 CoreWindow core_window([[maybe_unused]] std::span<const std::uint64_t> chain) {
   CoreWindow window;
 #if defined(__x86_64__) || defined(__aarch64__)
-  using Clock = std::chrono::steady_clock;
   constexpr auto kLoops = loops(std::make_index_sequence<kDistances.size()>());
   std::array<std::vector<double>, kDistances.size()> times;
   Chains chains{chain.data(), 0, chain.size() / 16};
@@ -70,7 +70,7 @@ CoreWindow core_window([[maybe_unused]] std::span<const std::uint64_t> chain) {
     for (std::size_t i = 0; i < kLoops.size(); ++i) {
       const auto begin = Clock::now();
       kLoops[i](chains);
-      times[i].push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+      times[i].push_back(seconds_since(begin));
     }
   }
   for (auto& all : times)

@@ -147,7 +147,6 @@ results::Fields command_of(const std::string& name, const BlocksBenchOptions& op
 
 // Under the names that all benchmarks use for a region (docs/results.md).
 results::Fields region_entry(const std::string& spec, const RegionReport& report) {
-  static constexpr const char* kInstructions[] = {"none", "clflush", "clflushopt", "clwb"};
   results::Fields entry;
   entry.set("name", "region");
   entry.set("spec", spec);
@@ -158,7 +157,7 @@ results::Fields region_entry(const std::string& spec, const RegionReport& report
   entry.set("mapping", report.mapping);
   entry.set("granularity", name(report.granularity));
   entry.set("granularity_source", report.granularity_source);
-  entry.set("write_back", kInstructions[static_cast<int>(report.write_back)]);
+  entry.set("write_back", holdfast::name(report.write_back));
   entry.set("nt_evicts", report.nt_evicts);
   entry.set("nt_evicts_source", report.nt_evicts_source);
   entry.set("numa_nodes", std::vector<double>(report.nodes.begin(), report.nodes.end()));
@@ -238,10 +237,12 @@ Result<BenchResult> run_suites(const std::string& command, const std::vector<Sui
                      "fences; for their cost without durability add ?granularity=line"};
 
   BenchResult result;
-  Context context{
-      options, region, region.report(), calibrate(region.persist()), place.peer_directory(), 0};
-  const auto cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  context.last_level_cache_bytes = cache > 0 ? static_cast<std::uint64_t>(cache) : 32 * MiB;
+  Context context{options,
+                  region,
+                  region.report(),
+                  calibrate(region.persist()),
+                  place.peer_directory(),
+                  results::last_level_cache_bytes()};
   result.document.command = command_of(command, options);
   result.document.parameters = {"suite", "experiment"};
   result.document.regions = {region_entry(options.region, context.report)};

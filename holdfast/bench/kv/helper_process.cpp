@@ -177,7 +177,7 @@ Result<std::uint64_t> HelperProcess::kill_at_work(const std::string& subject, st
   const auto start = Clock::now();
   Stuck stuck(worker);
   while (shared_->acknowledged.load(std::memory_order_acquire) < least && !ended()) {
-    const auto passed = std::chrono::duration<double>(Clock::now() - start).count();
+    const auto passed = seconds_since(start);
     if (interrupted() || (passed > seconds && shared_->acknowledged.load() > 0)) break;
     if (stuck.now()) break;
     std::this_thread::sleep_for(std::chrono::microseconds(200));

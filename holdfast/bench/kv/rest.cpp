@@ -40,7 +40,7 @@ Status wait_until_at_rest(const AtRest& store) {
     } else if (now - quiet_since >= (store.nothing_left() ? kQuiet : kLongQuiet)) {
       return {};
     }
-    if (std::chrono::duration<double>(now - begin).count() > store.seconds_max) {
+    if (seconds_between(begin, now) > store.seconds_max) {
       return Error{Errc::kIo, "the store's background work did not come to rest within " +
                                   std::to_string(static_cast<unsigned>(store.seconds_max)) + " s"};
     }

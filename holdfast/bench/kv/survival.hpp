@@ -56,7 +56,7 @@ Result<ExtraSample> reopened(Store& store, const Context& context, const Records
   sample.operation = operation;
   const auto begin = Clock::now();
   HF_RETURN_IF_ERROR(store.open(Opening::kExisting));
-  sample.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  sample.seconds = seconds_since(begin);
   sample.facts.set("seconds", sample.seconds);
   if (const auto status = sample_records(store, context, records, operation); !status)
     sample.invalid = status.error().message();

@@ -46,17 +46,4 @@ AccessList::AccessList(std::uint64_t length, SlotRange slots, Distribution distr
   });
 }
 
-std::uint64_t AccessList::sum(std::uint64_t first, std::uint64_t count) const {
-  std::uint64_t sum = 0;
-  while (count > 0) {
-    const auto at = first % size_;
-    const auto here = std::min(count, size_ - at);
-    for (std::uint64_t i = 0; i < here; ++i)
-      sum += slots_[at + i];
-    first += here;
-    count -= here;
-  }
-  return sum;
-}
-
 }  // namespace holdfast::bench::memory

@@ -50,8 +50,6 @@ class AccessList {
   const SlotRange& range() const { return range_; }
   // Readable up to the next multiple of 16 behind its end.
   const std::uint32_t* data() const { return slots_.get(); }
-  // Sum of the slots of operations [first, first + count), which count on over replays.
-  std::uint64_t sum(std::uint64_t first, std::uint64_t count) const;
   std::uint32_t at(std::uint64_t operation) const { return slots_[operation % size_]; }
 
  private:

@@ -97,10 +97,6 @@ Result<CustomOperation> parse_operation(std::string_view text) {
   return operation;
 }
 
-}  // namespace
-
-namespace {
-
 // Of the operation after `chain`; empty where it is right. `follows`: the one before it was right.
 std::string mistake_of(const CustomOperation& operation, const Chain& chain, bool follows) {
   if (chain.empty() && follows && operation.write)
