@@ -28,8 +28,8 @@ struct LeafSpace::Part {
 void LeafSpace::scan(Part& part) const {
   constexpr std::uint32_t kAhead = 16;  // Lines asked for before they are read.
   const bool read_only = writer_.region().read_only();
-  // A process that was killed may have stored what is read here and not waited. Each part writes the
-  // number of leaves back, too: a fence holds for the write-backs of its own thread.
+  // A process that was killed may have stored what is read here and not waited. Each part writes
+  // the number of leaves back, too: a fence holds for the write-backs of its own thread.
   if (!read_only) writer_.persist().write_back(writer_.at(kEverUsedAt), sizeof(std::uint64_t));
   for (auto number = part.begin; number < part.end; ++number) {
     if (number + kAhead < part.end)
