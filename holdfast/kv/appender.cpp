@@ -88,7 +88,15 @@ Status Appender::admit(Lane& lane, std::uint64_t blocks, Purpose purpose) {
     return {};
   }
   lane.unpaid_blocks += blocks;
-  return purpose == Purpose::kAgain ? ok_status() : Status(Error{Errc::kBusy, {}});
+  return purpose == Purpose::kPut ? Status(Error{Errc::kBusy, {}}) : ok_status();
+}
+
+std::uint64_t Appender::blocks_to_open(Lane& lane, const NewRecord& record) const {
+  const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
+  if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
+    return geometry_.blocks_for(padded, 1);
+  const std::lock_guard lock(lane.latch);
+  return lane.run.open() && lane.run.fits(padded, 1) ? 0 : 1;
 }
 
 // A run with this much room, sealing and opening as needed. Its sequences stay within what its

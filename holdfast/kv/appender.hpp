@@ -50,6 +50,9 @@ class Appender {
   // Records are of this space from here on. No run is open.
   void serve(std::uint16_t space) { space_ = space; }
 
+  // That this record opens here; another thread may seal the lane's run before it does.
+  std::uint64_t blocks_to_open(Lane& lane, const NewRecord& record) const;
+
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
   template <class Path = AnyPath>
   Status append(Lane& lane, const NewRecord& record, bool fresh, Purpose purpose,

@@ -94,29 +94,32 @@ void BlockTable::mark_free_locked(std::uint64_t block, std::uint64_t generation)
 
 void BlockTable::start_generations(std::uint64_t next, std::uint64_t limit) {
   const Lock lock(mutex_);
-  next_generation_ = next;
-  generation_limit_ = limit;
+  generations_.next = next;
+  generations_.limit = limit;
 }
 
 Result<std::uint64_t> BlockTable::next_generation_locked() {
-  if (next_generation_ >= generation_limit_ + HF_MUTANT("K30", 0, 1)) {
-    if (next_generation_ + generation_step_ > kMaxGeneration) {
+  if (generations_.next >= generations_.limit + HF_MUTANT("K30", 0, 1)) {
+    if (generations_.next + generations_.step > kMaxGeneration) {
       return Error{Errc::kNoSpace,
                    "the store has used all its 2^40 block generations; export it into a new store"};
     }
     HF_RETURN_IF_ERROR(
-        medium_.put_word(kGenerationLimitWordAt, next_generation_ + generation_step_));
+        medium_.put_word(kGenerationLimitWordAt, generations_.next + generations_.step));
     HF_RETURN_IF_ERROR(medium_.order());
-    generation_limit_ = next_generation_ + generation_step_;
+    generations_.limit = generations_.next + generations_.step;
   }
-  return next_generation_++;
+  return generations_.next++;
 }
 
 std::uint64_t BlockTable::reserve_blocks(Purpose purpose) const {
-  // Relocation needs a target while its victims are not free yet; a tombstone needs a place so that
-  // an erase can make room in a full store.
+  // Relocation needs a target while its victims are not free yet. A tombstone needs a place so that
+  // an erase can make room in a full store, in each keyspace a place of its own. Many keyspaces of
+  // a small store have a sixteenth of it: enough for those that erase at a time.
+  const auto of_spaces = std::min(spaces_.load(std::memory_order_relaxed), blocks() / 16);
   switch (purpose) {
-    case Purpose::kPut: return 4;
+    case Purpose::kPut:
+    case Purpose::kUpdate: return 4 + HF_MUTANT("K159", of_spaces, 0);
     case Purpose::kErase:
     case Purpose::kAgain: return 2;
     case Purpose::kReclaim: return 0;
@@ -224,7 +227,9 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
     auto grown = grow_by_segment(blocks_seen);
     lock.lock();
     if (!grown) {
-      if (grown.code() == Errc::kNoSpace && purpose != Purpose::kPut) {
+      const bool puts =
+          purpose == Purpose::kPut || HF_MUTANT("K156", purpose == Purpose::kUpdate, false);
+      if (grown.code() == Errc::kNoSpace && !puts) {
         // Nothing to grow into: what frees space may use the reserve.
         if (free_blocks() >= run_blocks + (purpose == Purpose::kReclaim ? 0 : 1)) {
           if (auto taken = take_free_locked(run_blocks)) {
@@ -255,6 +260,12 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
   mark_run(head, run_blocks, {generation, state});
   if (state == BlockState::kOpen) open_runs_.fetch_add(1, std::memory_order_relaxed);
   return head;
+}
+
+Status BlockTable::expect_room(std::uint64_t run_blocks, Purpose purpose) {
+  while (free_within_limit() < run_blocks + reserve_blocks(purpose))
+    HF_RETURN_IF_ERROR(grow_by_segment(blocks()));
+  return {};
 }
 
 std::atomic<std::uint64_t>* BlockTable::make_dead_lines(BlockMeta& block) {

@@ -90,9 +90,14 @@ class DeadWatch {
 
 class BlockTable {
  public:
-  // The last blocks are kept for what frees space. kAgain: by an operation that cannot be refused
-  // any more without leaving something behind.
-  enum class Purpose { kPut, kErase, kAgain, kReclaim };
+  // The last blocks are kept for what frees space.
+  enum class Purpose {
+    kPut,      // May be sent back to wait for reclamation, and comes again.
+    kUpdate,   // As kPut, but waits when it is done: what a caller's function did is done once.
+    kErase,    // And what else makes room: the clock, the drop of a keyspace.
+    kAgain,    // By an operation that cannot be refused any more without leaving something behind.
+    kReclaim,  // Copies of what lives in runs that then go.
+  };
 
   // `events`: who is told of growth, or null.
   BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes,
@@ -130,7 +135,7 @@ class BlockTable {
   void start_generations(std::uint64_t next, std::uint64_t limit) HF_EXCLUDES(mutex_);
   std::uint64_t next_generation() const HF_EXCLUDES(mutex_) {
     const Lock lock(mutex_);
-    return next_generation_;
+    return generations_.next;
   }
   // A store of version 1 became one of version 2.
   void set_first_generation(std::uint64_t generation) { geometry_.first_generation = generation; }
@@ -141,6 +146,9 @@ class BlockTable {
   Result<std::uint64_t> open_run(std::uint64_t run_blocks, Purpose purpose,
                                  BlockState state = BlockState::kOpen)
       HF_EXCLUDES(growth_mutex_, mutex_);
+  // Free blocks for runs of so many in all, which the caller then opens one by one: so many are
+  // there now. Grows the region where need be. kNoSpace.
+  Status expect_room(std::uint64_t run_blocks, Purpose purpose) HF_EXCLUDES(growth_mutex_, mutex_);
   // The footer is durable: says so on the medium (covered by the next fence) and in DRAM.
   Status mark_sealed(std::uint64_t head);
   // Durable when it returns; then the blocks can be allocated again.
@@ -234,12 +242,14 @@ class BlockTable {
   std::uint64_t longest_free() const HF_EXCLUDES(mutex_);
   std::uint64_t dram_bytes() const;
   std::uint64_t reserve_blocks(Purpose purpose) const;
+  // So many keyspaces there are: each may want a run for tombstones.
+  void set_spaces(std::uint64_t spaces) { spaces_.store(spaces, std::memory_order_relaxed); }
 
   // Limits that are durably raised once in many runs: how far, and that the next run raises it.
   void set_generation_step(std::uint64_t step) HF_EXCLUDES(mutex_) {
     const Lock lock(mutex_);
-    generation_step_ = step;
-    generation_limit_ = 0;
+    generations_.step = step;
+    generations_.limit = 0;
   }
 
  private:
@@ -282,11 +292,14 @@ class BlockTable {
   std::vector<bool> free_ HF_GUARDED_BY(mutex_);        // By block.
   std::uint64_t first_free_ HF_GUARDED_BY(mutex_) = 1;  // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
+  std::atomic<std::uint64_t> spaces_{0};
   std::atomic<std::uint64_t> bits_bytes_{0};  // All dead bits, in DRAM.
-  std::uint64_t next_generation_ HF_GUARDED_BY(mutex_) = 1;
-  std::uint64_t generation_limit_ HF_GUARDED_BY(mutex_) = 0;
-  // One fence per so many runs opened.
-  std::uint64_t generation_step_ HF_GUARDED_BY(mutex_) = 65'536;
+  struct Generations {
+    std::uint64_t next = 1;
+    std::uint64_t limit = 0;
+    std::uint64_t step = 65'536;  // One fence per so many runs opened.
+  };
+  Generations generations_ HF_GUARDED_BY(mutex_);
   std::atomic<DeadWatch*> dead_watch_{nullptr};
   std::atomic<std::int64_t> live_bytes_{0};  // Below zero while dead records of open runs count.
   std::atomic<std::uint64_t> open_runs_{0};

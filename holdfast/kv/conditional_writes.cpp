@@ -118,7 +118,7 @@ Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::stri
   HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, place.hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kUpdate, options, appended));
   replace(own, home, entry, appended);
   return appended.sequence;
 }

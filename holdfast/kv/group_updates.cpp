@@ -225,7 +225,7 @@ std::size_t BasicGroupVerbs<R>::append_copies(Session& own, std::span<Operation>
     const NewRecord record{RecordKind::kPut, operation.hash, operation.key,
                            std::as_bytes(std::span(changes[i].value))};
     auto appended = rooms_.appender.append(lane, record, std::exchange(fresh, false),
-                                           BlockTable::Purpose::kAgain, operation.appended);
+                                           BlockTable::Purpose::kUpdate, operation.appended);
     if (appended) {
       own.count(0, operation.appended.padded_bytes / kCacheLineBytes);
       continue;

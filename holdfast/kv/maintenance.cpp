@@ -350,11 +350,14 @@ Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer, RoomSoF
   return longest > before && so_far.tries-- != 0;
 }
 
+// Where something is held, erases can free nothing either, and are refused in the end.
 Error Maintenance::full(Error why) const {
   if (rooms_.versions_held()) why.detail += "; open snapshots hold back what they can see";
   if (const std::uint64_t held = rooms_.mark.held_bytes(); held != 0) {
     why.detail += "; the mark holds " + std::to_string(held) +
                   " bytes: mark() anew, or drop_mark(), lets them go";
+  } else if (rooms_.table.pins_held() != 0) {
+    why.detail += "; checkpoints or pinned values hold runs until they are let go";
   }
   return why;
 }

@@ -130,9 +130,9 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
       continue;
     }
     const auto write = [&](Appended& appended) -> Status {
-      if (!merged.piece.empty()) HF_RETURN_IF_ERROR(put_piece(key, merged, options));
       const NewRecord record{merged.kind, hash, key, std::as_bytes(std::span(merged.value))};
-      return write_record(own, record, true, Purpose::kAgain, options, appended);
+      if (!merged.piece.empty()) HF_RETURN_IF_ERROR(put_piece(own, record, merged, options));
+      return write_record(own, record, true, Purpose::kUpdate, options, appended);
     };
     Appended appended;
     if (auto written = write(appended); !written) {
@@ -240,13 +240,24 @@ bool BasicWrites<R>::may_be_in_pieces(Bytes key) const {
 }
 
 // On page media it comes before its record in the lane that all share, so one sync serves both.
+// `record`: what leads to the piece. Both have a place before either is put: the piece of a record
+// that then finds none would be room for the next attempt, which ends in the same way.
 template <class R>
-Status BasicWrites<R>::put_piece(Bytes key, const Merged& merged, WriteOptions options) {
+Status BasicWrites<R>::put_piece(Session& own, const NewRecord& record, const Merged& merged,
+                                 WriteOptions options) {
   if (rooms_.paged()) options.durability = Durability::kProcess;
   const std::string name =
-      piece_key(text_of(key), merged.lineage, merged.pieces - 1, id_of(rooms_));
-  return BasicWrites<SpaceRooms>(rooms_.pieces.space(), maintenance_)
-      .put_within(std::as_bytes(std::span(name)), std::as_bytes(std::span(merged.piece)), options);
+      piece_key(text_of(record.key), merged.lineage, merged.pieces - 1, id_of(rooms_));
+  SpaceRooms& space = rooms_.pieces.space();
+  Session& of_pieces = space.sessions.of_this_thread();
+  const NewRecord piece{RecordKind::kPut, 0, std::as_bytes(std::span(name)),
+                        std::as_bytes(std::span(merged.piece))};
+  const std::uint64_t blocks = space.appender.blocks_to_open(space.lane_of(of_pieces), piece) +
+                               rooms_.appender.blocks_to_open(rooms_.lane_of(own), record);
+  if (HF_MUTANT("K157", blocks != 0, false))
+    HF_RETURN_IF_ERROR(rooms_.table.expect_room(blocks, Purpose::kUpdate));
+  return BasicWrites<SpaceRooms>(space, maintenance_)
+      .put_within(piece.key, piece.value, Purpose::kUpdate, options);
 }
 
 template <class R>

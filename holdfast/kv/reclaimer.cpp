@@ -39,7 +39,8 @@ std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
     // Sealed half empty (an idle session, an earlier pass): its records fit beside others.
     if (run.run_blocks == 1 && used < room / 2) gain = std::max(gain, 1 - (used - dead) / room);
     newest = std::max(newest, run.generation);
-    if (gain >= least_gain) victims.push_back({head, gain});
+    // Those that do not fit would keep the others from their turn, pass for pass.
+    if (gain >= least_gain && fits(head)) victims.push_back({head, gain});
   });
   if (choice == Choice::kWorthMost) {
     for (Victim& victim : victims) {
@@ -55,6 +56,32 @@ std::vector<std::uint64_t> Reclaimer::choose(Choice choice, std::size_t limit,
   for (std::size_t i = 0; i < limit; ++i)
     heads.push_back(victims[i].head);
   return heads;
+}
+
+bool Reclaimer::fits(std::uint64_t head) const {
+  const BlockTable& table = rooms_.table;
+  const BlockMeta& run = table.meta(head);
+  const std::uint64_t free = table.free_blocks();
+  const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(run.live(), 0));
+  if (live == 0 || (run.run_blocks == 1 && free != 0) || HF_MUTANT("K158", false, true))
+    return true;
+  if (run.run_blocks == 1) {
+    SpaceRooms* const space = rooms_.spaces.find(run.space.load(std::memory_order_relaxed));
+    const Lane& lane = space == nullptr ? own_.lane : space->relocator->lane;
+    return lane.run.open() &&
+           lane.run.left >= live + std::uint64_t{run.records} * OpenRun::kTailBytesPerRecord;
+  }
+  if (live > free * table.geometry().block_bytes) return false;
+  // The largest of its records, or a batch's frame, may need several blocks side by side.
+  const auto sealed = SealedRun::read(rooms_.medium, table, head);
+  if (!sealed) return true;  // Damaged: it is given up when it is read.
+  std::uint64_t largest = 0;
+  for (std::uint32_t i = 0; i < sealed->records(); ++i) {
+    if (!table.is_dead(line_at(sealed->offset() + sealed->record_at(i)).number))
+      largest = std::max<std::uint64_t>(largest, sealed->record_end(i) - sealed->record_at(i));
+  }
+  const std::uint64_t blocks = table.geometry().blocks_for(largest, 1);
+  return blocks == 1 || blocks <= table.longest_free();
 }
 
 Result<std::uint64_t> Reclaimer::pass(Choice choice, std::size_t victims_limit, double least_gain,
@@ -120,16 +147,18 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const std::uint64_t head = victims[i];
     BlockMeta& run = table.meta(head);
+    if (!fits(head)) {  // Those before it took the room, and make more when they are free.
+      run.set_moving(false);
+      continue;
+    }
     const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);
     moved += used - std::min(run.dead(), used);
     auto evacuated = evacuation.run(head, floor);
     if (!evacuated && evacuated.code() == Errc::kNoSpace) {
-      // Those before it make room for the others. It was copied in part, so it keeps its mark; they
-      // do not.
+      // It was copied in part, so it keeps its mark. The others may be smaller.
       opened_blocks_ += evacuation.opened_blocks();
       counts_.wasted_bytes += evacuation.wasted_bytes();
-      spare_behind(i);
-      break;
+      continue;
     }
     if (!evacuated) {  // It stays as it is: what lives in it does so, and is in checkpoints.
       run.damaged.store(true, std::memory_order_relaxed);

@@ -86,6 +86,9 @@ class Reclaimer {
 
  private:
   std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
+  // Whether what lives in the run finds a place now. One that is begun without it leaves copies
+  // that nothing leads to, and again with each pass.
+  bool fits(std::uint64_t head) const;
   // `gives_way`: to those who wait, behind each run.
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second, bool gives_way);

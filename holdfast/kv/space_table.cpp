@@ -72,6 +72,7 @@ Result<SpaceRooms*> SpaceTable::make(std::uint16_t id) {
   const auto behind = std::find_if(spaces_.begin(), spaces_.end(),
                                    [id](const auto& other) { return other->id > id; });
   spaces_.insert(behind, std::move(made));
+  rooms_.table.set_spaces(spaces_.size());
   std::atomic_ref(by_id_[id]).store(space, std::memory_order_release);
   return space;
 }
@@ -85,6 +86,7 @@ void SpaceTable::retire(std::uint16_t id) {
                                     [id](const auto& other) { return other->id == id; });
     gone = std::move(*found);
     spaces_.erase(found);
+    rooms_.table.set_spaces(spaces_.size());
   }
   // Without the lock: that a key order ends waits for guards.
   const bool empty = HF_MUTANT("K151", gone->index.clear(rooms_.epochs), ok_status()).has_value();

@@ -17,8 +17,9 @@
 //            themselves. Verbs are linearizable: a thread that learns through memory, a socket or a
 //            join that one has returned sees what it did. Two clock readings prove no order: a core
 //            may read its clock up to microseconds before others see its last store.
-// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads and
-//            erases go on), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
+// Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads go
+//            on, and erases, unless a mark, a checkpoint, a snapshot or a pinned value holds what
+//            they would free), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
 //            kNotFound, without a detail; what get() was given to fill is then unchanged.
 // Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB
 //            2021), sections 3 and 4; deviations: docs/kv_arguments.md.

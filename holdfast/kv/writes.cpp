@@ -316,7 +316,7 @@ Result<std::uint64_t> BasicWrites<R>::update_word_by_copy(Session& own, OffsetMa
   std::memcpy(value.data() + offset_bytes, &after, sizeof after);
   const NewRecord record{RecordKind::kPut, hash, key, std::as_bytes(std::span(value))};
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kUpdate, options, appended));
   replace(own, home, entry, appended);
   return before;
 }
@@ -341,13 +341,13 @@ Result<bool> BasicWrites<R>::publish_grouped_erase(Session& own, Place& place,
 }
 
 template <class R>
-Status BasicWrites<R>::put_within(Bytes key, Bytes value, WriteOptions options) {
+Status BasicWrites<R>::put_within(Bytes key, Bytes value, Purpose purpose, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
   Place place = rooms_.index.place(record.hash);
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, true, Purpose::kAgain, options, appended));
+  HF_RETURN_IF_ERROR(write_record(own, record, true, purpose, options, appended));
   HF_RETURN_IF_ERROR(publish_put<AnyPath>(own, place, record, appended, options));
   return {};
 }
@@ -361,7 +361,7 @@ template <class R>
 Status BasicWrites<R>::put_to_make_room(Bytes key, Bytes value, WriteOptions options) {
   const auto attempt = [=, this]() -> Status {
     HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
-    return put_within(key, value, options);
+    return put_within(key, value, Purpose::kErase, options);
   };
   Status outcome = attempt();
   settle(outcome, attempt);

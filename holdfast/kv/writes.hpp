@@ -121,7 +121,7 @@ class BasicWrites {
   Status take_back();
   // A put inside the caller's guard, and under a latch of another index: what fails is the caller's
   // to settle, and so is the pause (pay_pause()).
-  Status put_within(Bytes key, Bytes value, WriteOptions options);
+  Status put_within(Bytes key, Bytes value, Purpose purpose, WriteOptions options);
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
   // Of what makes room on a full medium: it may use the blocks that are kept for erases.
   Status put_to_make_room(Bytes key, Bytes value, WriteOptions options);
@@ -208,7 +208,8 @@ class BasicWrites {
                         MergeFunction function) const;
   Result<Merged> grown(Bytes key, const RecordView& present, Bytes added) const;
   bool may_be_in_pieces(Bytes key) const;
-  Status put_piece(Bytes key, const Merged& merged, WriteOptions options);
+  Status put_piece(Session& own, const NewRecord& record, const Merged& merged,
+                   WriteOptions options);
   [[gnu::noinline, gnu::cold]] Result<std::uint64_t> update_word_in_pieces(
       Bytes key, std::uint32_t offset_bytes, Change change, WriteOptions options);
   Result<Version> try_write(const WriteBatch& batch, WriteOptions options);

@@ -3,7 +3,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/kv/space.hpp>
@@ -110,6 +113,123 @@ TEST_P(Full, LargeValuesAreRefusedInTheEnd) {
     }
     expect_contents(store, expected);
   }
+}
+
+// An append whose piece finds the last block and whose record then finds none came back for ever:
+// its piece was room for the next attempt.
+TEST_P(Full, AnAppendInPiecesIsRefusedInTheEnd) {
+  for (const std::uint64_t keys : {50, 100, 1'000}) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    StoreOptions options;
+    options.max_bytes = 8 * MiB;
+    options.background = false;
+    options.sync_interval_ms = 1;
+    auto store = open(options);
+    Random random(1);
+    Contents expected;
+    Errc refused{};
+    for (int i = 0; i < 100'000 && refused == Errc{}; ++i) {
+      const std::string k = key(random.below(keys)), more(50 + random.below(500), 'a');
+      const auto appended = store.append(k, more);
+      if (appended)
+        expected[k] += more;
+      else
+        refused = appended.code();
+    }
+    EXPECT_EQ(refused, Errc::kNoSpace);
+    EXPECT_GT(store.stats().live_bytes, 5 * MiB) << keys << " keys";
+    expect_nothing_lost(store, options, expected);
+    for (const auto& [k, value] : expected)
+      ASSERT_TRUE(store.erase(k)) << k;
+    EXPECT_TRUE(store.append(key(0), "again"));
+  }
+}
+
+TEST_P(Full, NoVerbTakesTheBlocksThatAreKeptForErases) {
+  const StoreOptions options = fixed(false);
+  constexpr std::uint64_t kKeys = 300;
+  using Verb = std::function<Errc(Store<>&, const std::string& key, const std::string& more)>;
+  const std::pair<const char*, Verb> verbs[] = {
+      {"append", [](auto& store, auto& key, auto& more) { return store.append(key, more).code(); }},
+      {"update",
+       [](auto& store, auto& key, auto& more) {
+         return store.update(key, [&](std::string& value) { value += more; }).code();
+       }},
+      {"update_many",
+       [](auto& store, auto& key, auto& more) {
+         const std::string_view keys[] = {key};
+         Errc outcome[1];
+         return store
+             .update_many(
+                 keys, [&](std::size_t, std::string& value) { value += more; }, outcome)
+             .code();
+       }},
+      {"put_if_absent", [&](auto& store, auto&, auto& more) {
+         return store.put_if_absent("more" + std::to_string(store.count()), more).code();
+       }}};
+  for (const auto& [name, verb] : verbs) {
+    std::filesystem::remove_all(scratch_.path("store"));
+    auto store = open(options);
+    ASSERT_TRUE(store.set_clock(1));
+    for (std::uint64_t i = 0; i < kKeys; ++i)
+      ASSERT_TRUE(store.put(key(i), "12345678"));
+    Random random(1);
+    Errc outcome{};
+    for (int i = 0; i < 1'000'000 && outcome != Errc::kNoSpace; ++i)
+      outcome = verb(store, key(random.below(kKeys)), std::string(20 + random.below(100), 'a'));
+    ASSERT_EQ(outcome, Errc::kNoSpace) << name;
+    EXPECT_TRUE(store.set_clock(2)) << name;
+    for (std::uint64_t i = 0; i < kKeys; ++i) {
+      const auto erased = store.erase(key(i));
+      ASSERT_TRUE(erased) << name << ", erase " << i << ": " << erased.error().message();
+    }
+    EXPECT_TRUE(store.set_clock(3)) << name;
+  }
+}
+
+// What lives in them needs blocks side by side, of which there are none, and so many are dead in
+// them that they come first: a pass ended at the first of them, and nothing else was moved.
+TEST_P(Full, RunsThatFindNoPlaceDoNotKeepOthersFromTheirTurn) {
+  StoreOptions options = fixed(false);
+  options.max_bytes = 4 * MiB;
+  auto store = open(options);
+  constexpr int kBatches = 18;  // More than the victims of a pass.
+  for (int i = 0; i < kBatches; ++i) {
+    WriteBatch batch;
+    batch.put("stays" + std::to_string(i), std::string(40'000, 's'));
+    batch.put("goes" + std::to_string(i), std::string(30'000, 'g'));
+    ASSERT_TRUE(store.write(batch));
+  }
+  std::uint64_t records = 0;
+  while (store.put(key(records), value(records)))
+    ++records;
+  for (int i = 0; i < kBatches; ++i)
+    ASSERT_TRUE(store.erase("goes" + std::to_string(i)));
+  for (std::uint64_t i = 0; i < records; ++i) {
+    if (i % 4 == 0) ASSERT_TRUE(store.erase(key(i))) << i << " of " << records;
+  }
+  for (std::uint64_t i = 0; i < records / 8; ++i)
+    ASSERT_TRUE(store.put("again" + std::to_string(i), value(i))) << i << " of " << records / 8;
+}
+
+TEST_P(Full, ErasesOfManyKeyspacesGoThrough) {
+  const StoreOptions options = fixed(false);
+  auto store = open(options);
+  constexpr std::uint64_t kSpaces = 6;
+  std::vector<Space> spaces;
+  for (std::uint64_t i = 0; i < kSpaces; ++i)
+    spaces.push_back(store.create_space("space" + std::to_string(i)).value());
+  std::uint64_t records = 0;
+  while (spaces[records % kSpaces].put(key(records), value(records)))
+    ++records;
+  Random random(3);
+  for (std::uint64_t i = 0; i < records; ++i) {
+    if (random.below(5) == 0) continue;
+    const auto erased = spaces[i % kSpaces].erase(key(i));
+    ASSERT_TRUE(erased) << i << " of " << records << ": " << erased.error().message();
+  }
+  EXPECT_TRUE(spaces[0].put("again", value(1)));
+  EXPECT_TRUE(store.drop_space("space5"));
 }
 
 TEST_P(Full, SeveralWritersHelpOneAnother) {

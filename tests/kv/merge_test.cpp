@@ -376,7 +376,8 @@ TEST_P(Merge, ALaterPieceOfAFailedAppendStaysOnceItIsCounted) {
     const std::string name = piece_key("list", view.head.lineage, view.head.pieces, kDefaultSpace);
     // As the first try left it, and the collector cannot get at it yet.
     EXPECT_TRUE(BasicWrites<SpaceRooms>(space, ForTests::maintenance(store))
-                    .put_within(ForTests::bytes(name), ForTests::bytes("of the first try"), {}));
+                    .put_within(ForTests::bytes(name), ForTests::bytes("of the first try"),
+                                BlockTable::Purpose::kUpdate, {}));
     rooms.pieces.end({"list", kDefaultSpace, view.head.lineage, view.head.pieces + 1});
     Session& own = space.sessions.of_this_thread();
     std::thread collects, appends;
