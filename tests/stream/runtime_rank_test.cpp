@@ -2,9 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/random.hpp>
@@ -153,6 +157,134 @@ TEST(RuntimeRank, RowsThatComeAndGoShowWhatAListShows) {
 TEST(RuntimeRank, RowsThatComeShowWhatAListShows) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     check_against_a_list<false>(seed);
+}
+
+// ---- One row of each partition, with texts ----
+
+// What a sink has of rows with a text: it reads them when they are flushed.
+class TextHost final : public NoHost {
+ public:
+  bool write(Change change, const std::byte* records, std::size_t count) override {
+    for (std::size_t i = 0; i < count; ++i, records += Record::kBytes) {
+      std::int64_t key = 0;
+      Text text;
+      std::memcpy(&key, records + Record::kOffsets[0], sizeof key);
+      std::memcpy(&text, records + Record::kOffsets[1], sizeof text);
+      shown.emplace_back(change, key, std::string(text.data, text.size));
+    }
+    return true;
+  }
+  bool replace(std::int64_t, Text key, Text state, std::uint64_t& version) override {
+    version = ++versions_;
+    if (state.size == 0)
+      entries.erase(std::string(key.data, key.size));
+    else
+      entries[std::string(key.data, key.size)] = std::string(state.data, state.size);
+    return true;
+  }
+  bool keeps_entries() const override { return true; }
+
+  using Record = RecordOf<std::int64_t, Text>;
+  std::vector<std::tuple<Change, std::int64_t, std::string>> shown;
+  std::map<std::string, std::string> entries;
+
+ private:
+  std::uint64_t versions_ = 0;
+};
+
+// The row of each key whose time is the highest: of key, time and text.
+template <bool kNewest>
+struct FirstOfKey {
+  using Row = RowOf<std::int64_t, std::int64_t, Text>;
+  using Key = KeyOf<std::int64_t>;
+  static constexpr std::int64_t kNode = 0;
+  static constexpr std::uint64_t kFirst = 1, kLast = 1;
+  static constexpr bool kLatest = kNewest;
+  static constexpr bool kRetracts = false;
+  static Key key(const Row& row, Run&) { return Key(row.get<0>()); }
+  static int compare(const Row& a, const Row& b) {
+    return compare_in_order<true, false>(a.get<1>(), b.get<1>());
+  }
+  static void give(Run& run, Change change, const Row& row, std::int64_t) {
+    write(run, change, row.get<0>(), row.get<2>());
+  }
+};
+
+// Rows with texts of every length, beside a map. A checkpoint now and then is adopted by another.
+template <bool kNewest>
+void check_first_of_key(std::uint64_t seed) {
+  using Definition = FirstOfKey<kNewest>;
+  TextHost host;
+  query::Output output;
+  query::Run run{host, output};
+  auto ranking = std::make_unique<RunningRank<Definition>>(run);
+  std::map<std::int64_t, std::pair<std::int64_t, std::string>> model;
+  decltype(host.shown) expected;
+  Random random(seed);
+  for (int step = 0; step < 3'000; ++step) {
+    const auto key = static_cast<std::int64_t>(random.below(20));
+    const auto time = static_cast<std::int64_t>(random.below(50));
+    const std::string text(random.below(40), static_cast<char>('a' + step % 26));
+    const auto found = model.find(key);
+    if (found == model.end()) {
+      expected.emplace_back(Change::kInsert, key, text);
+      model[key] = {time, text};
+    } else if (kNewest ? time >= found->second.first : time > found->second.first) {
+      expected.emplace_back(Change::kUpdateBefore, key, found->second.second);
+      expected.emplace_back(Change::kUpdateAfter, key, text);
+      found->second = {time, text};
+    }
+    ranking->take(run, Change::kInsert,
+                  typename Definition::Row(some(key), some(time), some(text_of(text))));
+    if (random.below(500) == 0) {
+      run.flush();
+      ASSERT_TRUE(ranking->put_state());
+      ASSERT_EQ(host.entries.size(), model.size()) << "seed " << seed << ", step " << step;
+      ranking = std::make_unique<RunningRank<Definition>>(run);
+      for (const auto& [bytes, state] : host.entries)
+        ASSERT_TRUE(ranking->adopt({first_slice(0), text_of(bytes), text_of(state), 1, false}));
+    }
+    if (random.below(50) == 0) run.flush();
+  }
+  run.flush();
+  EXPECT_EQ(host.shown, expected) << "seed " << seed;
+}
+
+TEST(RuntimeRank, TheFirstRowOfAPartitionIsShownWithTextsThatAreStillThere) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    check_first_of_key<true>(seed);
+    check_first_of_key<false>(seed);
+  }
+}
+
+// A state that has two rows of such a partition: the one that comes first stays, the other goes.
+TEST(RuntimeRank, OfTwoRowsInTheStateOfAFirstRowTheFirstStays) {
+  using Definition = FirstOfKey<true>;
+  for (const bool better_first : {true, false}) {
+    TextHost host;
+    query::Output output;
+    query::Run run{host, output};
+    RunningRank<Definition> ranking(run);
+    for (const bool better : {better_first, !better_first}) {
+      std::string key, state;
+      const Definition::Row row(some<std::int64_t>(7), some<std::int64_t>(better ? 9 : 5),
+                                some(text_of(better ? "better" : "worse")));
+      append_key_part(Definition::key(row, run), key);
+      append_ordered(better ? 3 : 4, key);
+      append_begin(nullptr, state);
+      row.append_exactly(state);
+      host.entries[key] = state;
+      ASSERT_TRUE(ranking.adopt({first_slice(0), text_of(key), text_of(state), 1, false}));
+    }
+    EXPECT_TRUE(ranking.put_state());
+    EXPECT_EQ(host.entries.size(), 1u);
+    ranking.take(
+        run, Change::kInsert,
+        Definition::Row(some<std::int64_t>(7), some<std::int64_t>(9), some(text_of("newer"))));
+    run.flush();
+    ASSERT_EQ(host.shown.size(), 2u);
+    EXPECT_EQ(std::get<2>(host.shown[0]), "better");
+  }
 }
 
 // It looked at the last of no rows.

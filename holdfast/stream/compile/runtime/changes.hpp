@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/stream/compile/runtime/pool.hpp>
 #include <holdfast/stream/compile/runtime/stored_entries.hpp>
 #include <holdfast/stream/compile/runtime/table.hpp>
 
@@ -150,6 +151,35 @@ class Kept {
   struct Nothing {};
   Row row_;
   [[no_unique_address]] std::conditional_t<Row::kTexts, std::unique_ptr<char[]>, Nothing> texts_;
+};
+
+// The same, in a pool: release() gives back what it has there. All of it goes with the pool.
+template <class Row>
+class Pooled {
+ public:
+  Pooled() = default;
+  Pooled(const Row& row, Pool& pool) : row_(row) {
+    if constexpr (Row::kTexts) {
+      const auto bytes = row.text_bytes();
+      if (bytes == 0) return;
+      texts_.place = static_cast<char*>(pool.take(bytes));
+      row_.move_texts(texts_.place);
+    }
+  }
+  void release(Pool& pool) {
+    if constexpr (Row::kTexts) {
+      if (texts_.place != nullptr) pool.give(texts_.place, row_.text_bytes());
+    }
+  }
+  const Row& row() const { return row_; }
+
+ private:
+  struct Nothing {};
+  struct Texts {
+    char* place = nullptr;
+  };
+  Row row_;
+  [[no_unique_address]] std::conditional_t<Row::kTexts, Texts, Nothing> texts_;
 };
 
 // Behind rows that a node gave out because the watermark moved: nobody has them any more, so texts

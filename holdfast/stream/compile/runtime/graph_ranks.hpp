@@ -45,12 +45,39 @@ inline std::int64_t next_sequence(std::int64_t number) {
   return (number < 0 ? -number : number) + 1;
 }
 
-template <class Row>
+// `Held`: Kept or Pooled.
+template <class Held>
 struct RankedRow {
-  Kept<Row> kept;
+  Held kept;
   std::int64_t number = 0;  // As rank_number() gives it.
   mutable Mark mark;        // Of no meaning to the order.
-  const Row& row() const { return kept.row(); }
+  const auto& row() const { return kept.row(); }
+};
+
+// A row, or none, as a list of them: of partitions that show their first row there are many, and
+// most of these have one row.
+template <class Row>
+class OneRow {
+ public:
+  using iterator = Row*;
+
+  iterator begin() { return &row_; }
+  iterator end() { return &row_ + size(); }
+  std::size_t size() const { return there_ ? 1 : 0; }
+  bool empty() const { return !there_; }
+  Row& back() { return row_; }
+  void set(const Row& row) {
+    row_ = row;
+    there_ = true;
+  }
+  iterator erase(iterator) {
+    *this = {};
+    return end();
+  }
+
+ private:
+  Row row_;
+  bool there_ = false;
 };
 
 // In the order of their ranking; a row among those that are in it, too.
@@ -59,20 +86,23 @@ struct InRank {
   using is_transparent = void;
   using Row = typename Definition::Row;
 
-  bool operator()(const RankedRow<Row>& a, const RankedRow<Row>& b) const {
+  template <class Held>
+  bool operator()(const RankedRow<Held>& a, const RankedRow<Held>& b) const {
     const int order = Definition::compare(a.row(), b.row());
     return order != 0 ? order < 0 : a.number < b.number;
   }
-  bool operator()(const RankedRow<Row>& a, const Row& b) const {
+  template <class Held>
+  bool operator()(const RankedRow<Held>& a, const Row& b) const {
     return Definition::compare(a.row(), b) < 0;
   }
-  bool operator()(const Row& a, const RankedRow<Row>& b) const {
+  template <class Held>
+  bool operator()(const Row& a, const RankedRow<Held>& b) const {
     return Definition::compare(a, b.row()) < 0;
   }
 };
 
 // Rows of a partition as they change. Where rows may go, all are kept, in a tree; else those up to
-// kLast. A partition is fetched when a row of it comes.
+// kLast, in a list. A partition is fetched when a row of it comes.
 //
 // State  [partition, number] -> row.
 // Costs  A row that comes or goes takes O(log rows), and O(kLast) where it is one of the shown;
@@ -115,8 +145,11 @@ class RunningRank {
     Mark mark{entry.version, entry.changed};
     if (!stored_.take_begin(state, mark) || !row.take(state) || state.size != 0) return false;
     auto& partition = partitions_.at(key);
-    auto& rows = partition.value;
-    insert(rows, {Kept<Row>(row), number, mark});
+    const Ranked ranked{Held(row, memory_), number, mark};
+    if constexpr (kOne)
+      adopt_one(partition, ranked);
+    else
+      insert(partition.value, ranked);
     if (entry.changed) partitions_.note(partition);
     return true;
   }
@@ -128,15 +161,20 @@ class RunningRank {
       return false;
     if (!stored_.wants_room(bytes())) return true;
     partitions_ = {};
+    memory_ = {};
     rows_ = 0;
     return stored_.leave();
   }
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
-  using Rows =
-      std::conditional_t<Definition::kRetracts, std::set<RankedRow<Row>, InRank<Definition>>,
-                         std::vector<RankedRow<Row>>>;
+  using Held = Pooled<Row>;
+  using Ranked = RankedRow<Held>;
+  static constexpr bool kOne = !Definition::kRetracts && Definition::kLast == 1;
+  using Rows = std::conditional_t<
+      kOne, OneRow<Ranked>,
+      std::conditional_t<Definition::kRetracts, std::set<Ranked, InRank<Definition>>,
+                         std::vector<Ranked>>>;
   using Place = typename Rows::iterator;
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
   using Entry = typename KeyedValues<Key, Rows>::Entry;
@@ -157,9 +195,8 @@ class RunningRank {
           ++place;
           continue;
         }
-        stored_.erase(place->mark, key_of(entry.key, place->number));
+        drop(*place, entry.key);
         place = rows.erase(place);
-        --rows_;
       }
       if (rows.empty()) partitions_.erase(entry);
       return true;
@@ -167,11 +204,18 @@ class RunningRank {
   }
   std::uint64_t bytes() const {
     constexpr std::uint64_t kAround = 40;  // What a tree has for each row.
-    return partitions_.bytes() +
-           rows_ * (sizeof(RankedRow<Row>) + kAround + stored_.bytes_of_entry());
+    constexpr std::uint64_t kOfRow = kOne ? 0 : sizeof(Ranked) + kAround;
+    return partitions_.bytes() + rows_ * (kOfRow + stored_.bytes_of_entry());
   }
 
-  Place insert(Rows& rows, RankedRow<Row> ranked) {
+  // Behind it the row leaves its list.
+  void drop(const Ranked& ranked, const Key& key) {
+    if constexpr (Row::kTexts) run_.flush();  // What was written may have its texts there.
+    stored_.erase(ranked.mark, key_of(key, ranked.number));
+    Held(ranked.kept).release(memory_);
+    --rows_;
+  }
+  Place insert(Rows& rows, Ranked ranked) {
     ++rows_;
     if constexpr (Definition::kRetracts) {
       return rows.insert(std::move(ranked)).first;
@@ -213,8 +257,35 @@ class RunningRank {
           Definition::compare(row, rows.back().row()) >= (Definition::kLatest ? 1 : 0))
         return;
     }
-    RankedRow<Row> ranked{Kept<Row>(row), number, {}};
+    Ranked ranked{Held(row, memory_), number, {}};
     if (stored_.change(ranked.mark)) partitions_.note(entry);
+    if constexpr (kOne)
+      show_one(graph, entry, ranked);
+    else
+      show_moved(graph, entry, std::move(ranked));
+  }
+  // In place of the one that is there.
+  template <class Graph>
+  void show_one(Graph& graph, Entry& entry, const Ranked& ranked) {
+    auto& rows = entry.value;
+    const bool was = !rows.empty();
+    if (was) show(graph, Change::kUpdateBefore, rows.back().row(), 0);
+    show(graph, was ? Change::kUpdateAfter : Change::kInsert, ranked.row(), 0);
+    if (was) drop(rows.back(), entry.key);
+    rows.set(ranked);
+    ++rows_;
+  }
+  // The state has one of each partition; of two the first stays.
+  void adopt_one(Entry& entry, const Ranked& ranked) {
+    auto& rows = entry.value;
+    ++rows_;
+    if (!rows.empty() && !InRank<Definition>()(ranked, rows.back())) return drop(ranked, entry.key);
+    if (!rows.empty()) drop(rows.back(), entry.key);
+    rows.set(ranked);
+  }
+  template <class Graph>
+  void show_moved(Graph& graph, Entry& entry, Ranked ranked) {
+    auto& rows = entry.value;
     const auto at = insert(rows, std::move(ranked));
     auto moved = at;
     for (auto i = number_at(rows, at); moved != rows.end() && i < Definition::kLast; ++i) {
@@ -225,9 +296,8 @@ class RunningRank {
     }
     if constexpr (!Definition::kRetracts) {
       if (rows.size() <= Definition::kLast) return;
-      stored_.erase(rows.back().mark, key_of(entry.key, rows.back().number));
+      drop(rows.back(), entry.key);
       rows.pop_back();
-      --rows_;
     }
   }
   template <class Graph>
@@ -248,9 +318,8 @@ class RunningRank {
       show(graph, is ? Change::kUpdateBefore : Change::kDelete, was, i);
       if (is) show(graph, Change::kUpdateAfter, moved->row(), i);
     }
-    stored_.erase(at->mark, key_of(entry->key, at->number));
+    drop(*at, entry->key);
     rows.erase(at);
-    --rows_;
     if (rows.empty()) partitions_.erase(*entry);
   }
   bool put(Entry& entry) {
@@ -266,6 +335,7 @@ class RunningRank {
   Run& run_;
   StoredEntries stored_;
   KeyedValues<Key, Rows> partitions_;
+  Pool memory_;  // Of texts of the rows.
   std::int64_t next_number_ = 0;
   std::uint64_t rows_ = 0;  // Of all partitions.
 };
@@ -342,7 +412,7 @@ class WindowRank {
   std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
-  using Rows = std::vector<RankedRow<Row>>;
+  using Rows = std::vector<RankedRow<Kept<Row>>>;
 
   static auto key_of(std::int64_t end, const std::string& partition, std::int64_t number) {
     return [end, &partition, number](std::string& bytes) {
