@@ -125,6 +125,7 @@ class PatternFunction : public PreparedFunction {
     }
     return function_.compute(*pattern_, arguments, out);
   }
+  bool can_fail() const override { return function_.compute == replace; }
   std::string text() const override {
     return std::string(function_.name) + " " + quoted_text(written_) + " ";
   }

@@ -17,6 +17,8 @@ class PreparedFunction {
   virtual ~PreparedFunction() = default;
   // Of the values of the call's arguments, each of which may be NULL. Errors: without their place.
   virtual Status compute(std::span<const Value> arguments, Value& out) const = 0;
+  // Whether compute() may be an error.
+  virtual bool can_fail() const { return true; }
   // Its name and what it was prepared of: equal texts are equal functions.
   virtual std::string text() const = 0;
 };

@@ -5,6 +5,8 @@
 Each answer is given by the interpreter and by compiled code. Regular expressions are skipped, and it says so, where the module of
 RE2 is not built.
 """
+import csv
+import io
 import os
 import pathlib
 import random
@@ -13,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 
-from text_expressions import HOLDFAST, check, of, run, table
+from text_expressions import COMPILER, HOLDFAST, check, of, run, shown, table
 
 PATTERNS = ['a', 'a*', '(a|b)+', '^b', 'b$', '[^a]', '(a)(b)?', '', 'ä', '(x)|(y)', '\\d+', 'a{2,3}', '(?i)AB', '.b.', '\\bab', '(&|^)id=([^&]*)',
             'a+?', '[a-c,]+', "it''s"]
@@ -92,6 +94,30 @@ def check_patterns(directory):
     print(f'{len(expressions)} regular expressions over {len(rows)} texts are right')
 
 
+def check_sharing(directory):
+    """A pattern that stands in a query twice is looked for once, and only where a cheap condition has not decided."""
+    rows = [(i, text) for i, text in enumerate(['a=1', 'b=22', None, 'c', 'A=', 'keep', 'b=3&a=4', 'KEEP'])]
+    head = table(directory / 'shared.csv', rows)
+    extract = "REGEXP_EXTRACT(s, '[ab]=([0-9]*)', 1)"
+    value = lambda s: (found := re.search('[ab]=([0-9]*)', s)) and found.group(1)
+    for where, keeps in ((f"{extract} IS NOT NULL OR LOWER(s) IN ('keep')", lambda s: s is not None and (value(s) is not None or s.lower() == 'keep')),
+                         (f"{extract} IS NULL AND s <> 'c' AND n < 100", lambda s: s is not None and value(s) is None and s != 'c')):
+        query = head + f"SELECT n, CASE WHEN LOWER(s) = 'keep' THEN '!' ELSE {extract} END, LOWER(s) FROM t WHERE {where}"
+        wanted = [(n, '!' if s.lower() == 'keep' else shown(value(s)), s.lower()) for n, s in rows if keeps(s)]
+        text = run(query, '--compile', 'never').stdout
+        assert [tuple(line) for line in csv.reader(io.StringIO(text))][1:] == [(str(n), *rest) for n, *rest in wanted], text
+        if not COMPILER:
+            continue
+        cache = directory / f'shared_{len(where)}'
+        compiled = run(query, '--compile', 'wait', '--cache', str(cache))
+        assert compiled.stdout == text and ', compiled' in compiled.stderr, compiled.stderr
+        source, = (path.read_text() for path in cache.glob('*.cpp'))
+        assert source.count('interpreted<') == 1, source
+        # Behind the condition that costs little.
+        condition = source[source.index('if (!is_true('):source.index('return;')]
+        assert condition.index('shared0()') > condition.rindex('some('), condition
+
+
 def module_is_missing(directory):
     head = table(directory / 'none.csv', [(1, 'a')])
     empty = directory / 'empty'
@@ -111,6 +137,7 @@ def main():
             print('skipped: regular expressions, since the module of RE2 is not built (libre2-dev)')
         else:
             check_patterns(directory)
+            check_sharing(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -149,6 +149,42 @@ TEST(QuerySource, AFunctionWithoutArgumentsIsInterpreted) {
   EXPECT_EQ(source.parts.interpreted.size(), 2u);
 }
 
+int times(std::string_view part, std::string_view text) {
+  int count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+// A text that stands there again is made once; what may fail, and what costs nothing, is not shared.
+TEST(QuerySource, ATextThatStandsThereTwiceIsMadeOnce) {
+  const auto text = source_of(
+                        "SELECT LOWER(k), UPPER(LOWER(k)), CASE WHEN v = 1 THEN LOWER(k) END, "
+                        "k || 'a', k || 'a', UPPER(k) FROM e WHERE LOWER(k) <> 'b'")
+                        .value()
+                        .text;
+  EXPECT_EQ(times("once<Text>", text), 1) << text;
+  EXPECT_EQ(times("in_case<false>", text), 1) << text;
+  EXPECT_EQ(times("shared0()", text), 4) << text;
+  EXPECT_EQ(times("concatenated<", text), 2) << text;
+  EXPECT_EQ(times("once<", source_of("SELECT LOWER(k), v + 1, v + 1 FROM e").value().text), 0);
+}
+
+TEST(QuerySource, ASharedTextMayBeMadeOfAnother) {
+  const auto text =
+      source_of("SELECT UPPER(LOWER(k)), UPPER(LOWER(k)), LOWER(k) FROM e").value().text;
+  EXPECT_LT(text.find("in_case<false>"), text.find("in_case<true>")) << text;
+  EXPECT_EQ(times("in_case<", text), 2) << text;
+}
+
+// What may be an error is asked for where it stands.
+TEST(QuerySource, AConditionThatMayFailIsAskedForInItsPlace) {
+  const auto text =
+      source_of("SELECT v FROM e WHERE JSON_VALUE(k, '$.a') = 'x' OR k = 'y'").value().text;
+  ASSERT_NE(text.find("interpreted<"), text.npos);
+  EXPECT_LT(text.find("interpreted<"), text.find("c1_k, some")) << text;
+}
+
 TEST(QuerySource, WhatHasNoCompiledFormIsNamed) {
   const auto windows = source_of(
       "SELECT window_start, v FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' MINUTE))");

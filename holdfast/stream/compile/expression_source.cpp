@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
@@ -171,6 +172,61 @@ bool fails_itself(const sql::Expression& e) {
   }
 }
 
+// No row ends the query with an error, though the interpreter may be called.
+bool is_total(const sql::Expression& e) {
+  if (is_compiled(e) ? fails_itself(e)
+                     : e.operation != Operation::kPrepared || e.prepared->can_fail())
+    return false;
+  return std::all_of(e.arguments.begin(), e.arguments.end(),
+                     [](const auto& argument) { return is_total(*argument); });
+}
+
+// In which operands of AND or OR are asked for: the interpreter is called last where no operand
+// before it can fail, since then nobody can tell.
+std::vector<const sql::Expression*> in_turn(const sql::Expression& junction) {
+  std::vector<const sql::Expression*> operands;
+  for (const auto& argument : junction.arguments)
+    operands.push_back(argument.get());
+  const auto end = std::find_if(operands.begin(), operands.end(),
+                                [](const auto* operand) { return !is_total(*operand); });
+  std::stable_partition(operands.begin(), end,
+                        [](const auto* operand) { return !ExpressionSource::can_fail(*operand); });
+  return operands;
+}
+
+// It takes long, and nobody can tell how often it is computed.
+bool is_worth_sharing(const sql::Expression& e) {
+  switch (e.operation) {
+    case Operation::kUpper:
+    case Operation::kLower:
+    case Operation::kDateFormat:
+    case Operation::kPrepared: return is_total(e);
+    default: return false;
+  }
+}
+
+struct Counted {
+  const sql::Expression* expression;
+  int count;
+};
+
+// Parts that are worth sharing, those of which others are made first.
+void count_parts(const sql::Expression& e, std::vector<Counted>& parts) {
+  constexpr std::size_t kMost = 100;  // Different ones.
+  if (is_compiled(e)) {
+    for (const auto& argument : e.arguments)
+      count_parts(*argument, parts);
+  }
+  if (!is_worth_sharing(e)) return;
+  const auto found = std::find_if(parts.begin(), parts.end(), [&](const Counted& part) {
+    return sql::equal(*part.expression, e);
+  });
+  if (found != parts.end())
+    ++found->count;
+  else if (parts.size() < kMost)
+    parts.push_back({&e, 1});
+}
+
 std::string_view name_of(Operation operation) {
   switch (operation) {
     case Operation::kAdd: return "add";
@@ -275,7 +331,30 @@ std::string ExpressionSource::of(const sql::Expression& e) {
       return call("timestamp", {"run", beyond, call(of_type("convert", "std::int64_t"), all(e))});
     }
     case Operation::kAnd:
+std::vector<std::string> ExpressionSource::share(const std::vector<const sql::Expression*>& all) {
+  std::vector<Counted> parts;
+  for (const auto* expression : all)
+    count_parts(*expression, parts);
+  std::vector<std::string> lines;
+  for (const auto& part : parts) {
+    if (part.count == 1) continue;
+    const auto name = "shared" + std::to_string(shared_.size());
+    lines.push_back("const auto " + name + " = " +
+                    of_type("once", cpp_type(part.expression->type)) + "([&] { return " +
+                    of_itself(*part.expression) + "; });");
+    shared_.push_back({part.expression, name});
+  }
+  return lines;
+}
+
     case Operation::kOr: return junction(e);
+  for (const auto& shared : shared_) {
+    if (sql::equal(*shared.expression, e)) return shared.name + "()";
+  }
+  return of_itself(e);
+}
+
+std::string ExpressionSource::of_itself(const sql::Expression& e) {
     case Operation::kCase: return choice(e, 0);
     case Operation::kCast:
     case Operation::kTryCast: return converted(*e.arguments[0], e.type);
@@ -369,12 +448,12 @@ std::string ExpressionSource::made_text(const sql::Expression& e) {
 
 std::string ExpressionSource::junction(const sql::Expression& e) {
   const std::string name = e.operation == Operation::kAnd ? "both" : "either";
-  std::string text = of(*e.arguments[0]);
-  for (std::size_t i = 1; i < e.arguments.size(); ++i) {
-    const auto next = of(*e.arguments[i]);
-    text = can_fail(*e.arguments[i])
-               ? call(name + "_lazily", {text, "[&] { return " + next + "; }"})
-               : call(name, {text, next});
+  const auto operands = in_turn(e);
+  std::string text = of(*operands[0]);
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const auto next = of(*operands[i]);
+    text = can_fail(*operands[i]) ? call(name + "_lazily", {text, "[&] { return " + next + "; }"})
+                                  : call(name, {text, next});
   }
   return text;
 }

@@ -45,8 +45,18 @@ class ExpressionSource {
   std::string of(const sql::Expression& expression);
   // Some row may end the query with an error, or the interpreter is called.
   static bool can_fail(const sql::Expression& expression);
+  // Of what is to stand in one function: lines to begin it with, so that texts that several of them
+  // make alike are made once. of() calls these from now on.
+  std::vector<std::string> share(const std::vector<const sql::Expression*>& all);
 
  private:
+  struct Shared {
+    const sql::Expression* expression;
+    std::string name;
+  };
+
+  // Not as one that is shared.
+  std::string of_itself(const sql::Expression& e);
   std::string arithmetic(const sql::Expression& e);
   std::string made_text(const sql::Expression& e);
   std::string junction(const sql::Expression& e);
@@ -62,6 +72,7 @@ class ExpressionSource {
 
   std::vector<std::string> columns_, names_;
   QueryParts& parts_;
+  std::vector<Shared> shared_;
 };
 
 }  // namespace holdfast::stream::compile

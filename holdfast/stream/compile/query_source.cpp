@@ -135,6 +135,11 @@ class Writer {
   void rows() {
     auto expressions = of_row();
     line("\n  static void take(const Row& row, Run& run) {");
+    auto all = where_;
+    for (const auto& expression : project_->expressions)
+      all.push_back(expression.get());
+    for (const auto& shared : expressions.share(all))
+      line("    " + shared);
     conditions(expressions, where_, "");
     output(expressions);
     line("  }");

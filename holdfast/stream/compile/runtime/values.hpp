@@ -129,6 +129,27 @@ Maybe<T> interpreted(Run& run, std::uint32_t expression, const Columns&... colum
   return run.failed ? Maybe<T>{} : from_slot<T>(out);
 }
 
+// A value that is asked for where it is first wanted, and no second time.
+template <class T, class Make>
+class Once {
+ public:
+  explicit Once(const Make& make) : make_(make) {}
+  const Maybe<T>& operator()() const {
+    if (!made_) value_ = make_();
+    made_ = true;
+    return value_;
+  }
+
+ private:
+  const Make make_;
+  mutable Maybe<T> value_{};
+  mutable bool made_ = false;
+};
+template <class T, class Make>
+Once<T, Make> once(const Make& make) {
+  return Once<T, Make>(make);
+}
+
 // ---- NULL, and what is evaluated at all ----
 
 template <class T>
