@@ -185,7 +185,7 @@ Status parts(const Expression& e, const Row& row, const Value& first, Value& out
     return {};
   }
   HF_RETURN_IF_ERROR(evaluate(*e.arguments[2], row, third));
-  if (third.null || second.text.empty()) return out = Value(), Status();
+  if (third.null) return out = Value(), Status();
   const auto part = part_of(first.text, second.text, static_cast<std::int64_t>(third.number));
   out = part ? Value::of_text(std::string(*part)) : Value();
   return {};

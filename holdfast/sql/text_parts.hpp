@@ -58,16 +58,44 @@ inline std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+// Bytes of the white space that a text begins with, as Java sees it; 0: it begins with something
+// else.
+inline std::size_t white_space_at(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto first = byte(0);
+  if (first < 0x80)
+    return (first >= 0x09 && first <= 0x0D) || (first >= 0x1C && first <= 0x20) ? 1 : 0;
+  if (first < 0xE1 || first > 0xE3) return 0;
+  const auto code = (first & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  const bool space = code == 0x1680 || (code >= 0x2000 && code <= 0x200A && code != 0x2007) ||
+                     code == 0x2028 || code == 0x2029 || code == 0x205F || code == 0x3000;
+  return space ? 3 : 0;
+}
+
+// Where the first separator is, and its bytes; none: npos. An empty one is any white space.
+struct FoundSeparator {
+  std::size_t at, bytes;
+};
+inline FoundSeparator find_separator(std::string_view text, std::string_view separator) {
+  if (!separator.empty()) return {text.find(separator), separator.size()};
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (const auto bytes = white_space_at(text.substr(at)); bytes != 0) return {at, bytes};
+  }
+  return {std::string_view::npos, 0};
+}
+
 // The part between separators, counted from 0; none: there are fewer, and an empty text has none,
-// as in Flink. `separator` is not empty.
+// as in Flink.
 inline std::optional<std::string_view> part_of(std::string_view text, std::string_view separator,
                                                std::int64_t number) {
   if (number < 0 || text.empty()) return std::nullopt;
   for (;;) {
-    const auto end = text.find(separator);
+    const auto [end, bytes] = find_separator(text, separator);
     if (number-- == 0) return text.substr(0, end);
     if (end == std::string_view::npos) return std::nullopt;
-    text.remove_prefix(end + separator.size());
+    text.remove_prefix(end + bytes);
   }
 }
 

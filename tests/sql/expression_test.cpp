@@ -169,6 +169,32 @@ TEST(Expression, AnEmptyTextHasNoParts) {
 }
 
 // Each is what Flink 2.3 says.
+TEST(Expression, AnEmptySeparatorIsAnyWhiteSpace) {
+  check({{"SPLIT_INDEX('a b', '', 0)", "STRING a"},
+         {"SPLIT_INDEX('a b', '', 1)", "STRING b"},
+         {"SPLIT_INDEX('a b', '', 2)", "STRING NULL"},
+         {"SPLIT_INDEX('a  b', '', 1)", "STRING "},
+         {"SPLIT_INDEX('a\tb\037c', '', 2)", "STRING c"},
+         {"SPLIT_INDEX(' ', '', 1)", "STRING "},
+         {"SPLIT_INDEX('ab', '', 0)", "STRING ab"},
+         {"SPLIT_INDEX('', '', 0)", "STRING NULL"},
+         {"SPLIT_INDEX('é\u2003x\u3000y', '', 2)", "STRING y"},
+         {"SPLIT_INDEX('é\u1680x', '', 1)", "STRING x"},
+         // Spaces that do not break, and characters that begin alike.
+         {"SPLIT_INDEX('a\u00A0b\u2007c\u202Fd\u200Be\u4001', '', 1)", "STRING NULL"}});
+}
+
+// Flink cuts towards 1970 instead, and has hours below 0 then.
+TEST(Expression, FieldsOfTimesBefore1970AreThoseOfTheCalendar) {
+  check({{"EXTRACT(YEAR FROM TIMESTAMP '1969-12-31 23:59:58.500')", "BIGINT 1969"},
+         {"EXTRACT(DAY FROM TIMESTAMP '1969-12-31 23:59:58.500')", "BIGINT 31"},
+         {"EXTRACT(HOUR FROM TIMESTAMP '1969-12-31 23:59:58.500')", "BIGINT 23"},
+         {"EXTRACT(SECOND FROM TIMESTAMP '1969-12-31 23:59:58.500')", "BIGINT 58"},
+         {"EXTRACT(MILLISECOND FROM TIMESTAMP '1969-12-31 23:59:58.500')", "BIGINT 500"},
+         {"EXTRACT(EPOCH FROM TIMESTAMP '1969-12-31 23:59:58.500')", "BIGINT -2"}});
+}
+
+// Each is what Flink 2.3 says.
 TEST(Expression, IntervalsMoveDatesAndTimes) {
   check({{"DATE '2024-01-31' + INTERVAL '1' MONTH", "DATE 2024-02-29"},
          {"DATE '2024-01-31' + INTERVAL '1' DAY", "DATE 2024-02-01"},

@@ -101,7 +101,7 @@ TEST(RuntimeTexts, OfNullAreNull) {
   EXPECT_FALSE(substring(null, one).known || substring(text, no_number).known);
   EXPECT_FALSE(substring(text, one, no_number).known || number_text(run, no_number).known);
   EXPECT_FALSE(split_index(null, text, one).known || split_index(text, null, one).known);
-  EXPECT_FALSE(split_index(text, some(Text{"", 0}), one).known);
+  EXPECT_FALSE(split_index(text, some(Text{"", 0}), no_number).known);
   EXPECT_FALSE(concatenated<9>(run, kTooLong, null, text).known);
   EXPECT_FALSE(concatenated<9>(run, kTooLong, text, null).known);
   EXPECT_FALSE(like(null, some(Text{"a", 1}), some(Text{"=", 1})).known);

@@ -31,7 +31,7 @@ inline Maybe<Text> substring(const Maybe<Text>& text, Maybe<std::int64_t> from,
 }
 inline Maybe<Text> split_index(const Maybe<Text>& text, const Maybe<Text>& separator,
                                Maybe<std::int64_t> number) {
-  if (!text.known || !separator.known || !number.known || separator.value.size == 0) return {};
+  if (!text.known || !separator.known || !number.known) return {};
   const auto part = sql::part_of(view_of(text.value), view_of(separator.value), number.value);
   return part ? some(text_of(*part)) : Maybe<Text>{};
 }
