@@ -151,16 +151,16 @@ Result<NodeId> PlanGraph::filter_projection(NodeId input, Conditions conditions)
   return add_like(Filter{conjunction_of(std::move(above))}, projection);
 }
 
-// A deduplication by time, to Flink. One that keeps the last row takes the later one of equal
-// times. One that keeps the first by event time shows each once.
-bool PlanGraph::keeps_one_row(const Rank& rank, NodeId input, bool descending) const {
+// A deduplication by time, to Flink: the column that it is by; null: it is none. One that keeps the
+// last row takes the later one of equal times. One that keeps the first shows each once.
+const Column* PlanGraph::one_row_by(const Rank& rank, NodeId input, bool descending) const {
   if (rank.ranking != Ranking::kRowNumber || rank.first != 1 || rank.last != 1 ||
       rank.order.size() != 1 || updating(input))
-    return false;
+    return nullptr;
   const auto& key = rank.order.front();
-  if (key.descending != descending || key.value->operation != Operation::kColumn) return false;
+  if (key.descending != descending || key.value->operation != Operation::kColumn) return nullptr;
   const auto& column = columns(input)[key.value->column];
-  return column.is_time() || (descending && column.role == Role::kProcessing);
+  return column.is_time() || column.role == Role::kProcessing ? &column : nullptr;
 }
 
 Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) {
@@ -187,10 +187,13 @@ Result<NodeId> PlanGraph::filter_rank(NodeId projection, Conditions conditions) 
     auto inner = clones_of(expressions);
     auto shown = columns(projection);
     const NodeId source = at(node).inputs[0];
-    bounded.latest = keeps_one_row(bounded, source, true);
-    bounded.earliest = !rank.by_columns && keeps_one_row(bounded, source, false);
+    bounded.latest = one_row_by(bounded, source, true) != nullptr;
+    const auto* first_by = rank.by_columns ? nullptr : one_row_by(bounded, source, false);
+    bounded.earliest = first_by != nullptr && first_by->is_time();
+    // The first by the clock is the one that came first, also where the clock is set back.
+    if (first_by != nullptr && !bounded.earliest) bounded.order.clear();
     auto below = columns(node);
-    const bool changes = !rank.by_columns && !bounded.earliest;
+    const bool changes = !rank.by_columns && first_by == nullptr;
     HF_ASSIGN_OR_RETURN(const NodeId ranked,
                         add(std::move(bounded), {source}, std::move(below), changes));
     HF_ASSIGN_OR_RETURN(

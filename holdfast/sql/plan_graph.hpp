@@ -45,7 +45,7 @@ class PlanGraph {
   Result<NodeId> filter_by(NodeId input, std::vector<ExpressionPointer> conditions);
   Result<NodeId> filter_projection(NodeId input, std::vector<ExpressionPointer> conditions);
   Result<NodeId> filter_join(NodeId input, std::vector<ExpressionPointer> conditions);
-  bool keeps_one_row(const Rank& rank, NodeId input, bool descending) const;
+  const Column* one_row_by(const Rank& rank, NodeId input, bool descending) const;
   Result<NodeId> filter_rank(NodeId projection, std::vector<ExpressionPointer> conditions);
   Result<NodeId> settle_join(NodeId node, Position at);
   NodeId copy(NodeId node, Plan& plan, std::vector<NodeId>& places);

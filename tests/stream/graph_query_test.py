@@ -509,6 +509,12 @@ def check_by_hand(directory):
     both(rows, timed, first('ts DESC'), '3')
     both(rows, timed, first('ts'), '1')
     both(rows, timed, first('p DESC'), '4')
+    both(rows, timed, first('p'), '1')
+    # The first that came is never another one: a sink that takes no changes takes it.
+    into = f"CREATE TABLE o (v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{directory}/arrival', 'format' = 'csv');\nINSERT INTO o "
+    both(rows, timed, into + first('p'))
+    assert parts(directory / 'arrival').split() == ['1']
+    both(rows, timed, into + first('p DESC'), 'chang', code=2)
     both(rows, timed, first('v DESC, ts'), '4')
     window = "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
     both(rows.replace(f'{at(1)},a,4\n', ''), timed, first('ts DESC', window, 'window_start, window_end, k'), '3')
