@@ -133,6 +133,10 @@ def window_query(rand):
     ])()
 
 
+ORDERS = ['v * v - 3 * v, d', 'CASE WHEN v > 2 THEN d END DESC NULLS LAST, SUBSTRING(k, 1, 1) NULLS FIRST',
+          'CHAR_LENGTH(k) DESC, ABS(v - 3), COALESCE(d, 0.5), v NULLS FIRST']
+
+
 def check_windows(directory, cache):
     rand, rows = random.Random(SEED), 0
     for name in 'ab':
@@ -148,6 +152,11 @@ def check_windows(directory, cache):
     for bound in ('r <= 0', 'r < 1', 'r <= 2 AND r >= 5'):  # No row has such a number.
         done = check_same(cache, f'{head}SELECT k, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM a) WHERE {bound}')
         assert len(done.stdout.splitlines()) <= 1, (bound, done.stdout)
+    for order in ORDERS:  # By what is no column, of rows that stay and of rows that change.
+        for of in ('a', '(SELECT k, SUM(v) AS v, MAX(d) AS d FROM a GROUP BY k, v)'):
+            for query in (f'SELECT k, v, d, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {order}) AS r FROM {of} x) y WHERE r <= 3',
+                          f'SELECT k, v, d FROM {of} x ORDER BY {order} LIMIT 7'):
+                rows += len(check_same(cache, head + query).stdout.splitlines())
     print(f'{len(seen)} queries of windows are the same, {rows} rows', flush=True)
 
 

@@ -302,6 +302,23 @@ bool ExpressionSource::can_fail(const sql::Expression& e) {
                      [](const auto& argument) { return can_fail(*argument); });
 }
 
+bool ExpressionSource::is_plain(const sql::Expression& e) {
+  switch (e.operation) {
+    case Operation::kUpper:
+    case Operation::kLower:
+    case Operation::kConcat:
+    case Operation::kDateFormat: return false;
+    case Operation::kCast:
+    case Operation::kTryCast:
+      if (e.type.kind == Kind::kString && e.arguments[0]->type != e.type) return false;
+      break;
+    default: break;
+  }
+  return is_compiled(e) && !fails_itself(e) &&
+         std::all_of(e.arguments.begin(), e.arguments.end(),
+                     [](const auto& argument) { return is_plain(*argument); });
+}
+
 std::string ExpressionSource::failure(Error error) {
   parts_.failures.push_back(std::move(error));
   return std::to_string(parts_.failures.size() - 1);
@@ -314,23 +331,6 @@ std::vector<std::string> ExpressionSource::all(const sql::Expression& e) {
   return texts;
 }
 
-std::string ExpressionSource::of(const sql::Expression& e) {
-  if (!is_compiled(e)) return interpreted(e);
-  switch (e.operation) {
-    case Operation::kColumn: return columns_[e.column];
-    case Operation::kLiteral: return literal(e.literal, e.type);
-    case Operation::kAdd:
-    case Operation::kSubtract:
-    case Operation::kMultiply:
-    case Operation::kDivide:
-    case Operation::kModulo: return arithmetic(e);
-    case Operation::kShiftTime:
-    case Operation::kTimestampOfMs: {
-      const auto beyond = failure(sql::error_at(e.at, "the time lies beyond the years 1 to 9999"));
-      if (e.operation == Operation::kShiftTime) return of_two("shift_time", {"run", beyond}, e);
-      return call("timestamp", {"run", beyond, call(of_type("convert", "std::int64_t"), all(e))});
-    }
-    case Operation::kAnd:
 std::vector<std::string> ExpressionSource::share(const std::vector<const sql::Expression*>& all) {
   std::vector<Counted> parts;
   for (const auto* expression : all)
@@ -347,7 +347,7 @@ std::vector<std::string> ExpressionSource::share(const std::vector<const sql::Ex
   return lines;
 }
 
-    case Operation::kOr: return junction(e);
+std::string ExpressionSource::of(const sql::Expression& e) {
   for (const auto& shared : shared_) {
     if (sql::equal(*shared.expression, e)) return shared.name + "()";
   }
@@ -355,6 +355,23 @@ std::vector<std::string> ExpressionSource::share(const std::vector<const sql::Ex
 }
 
 std::string ExpressionSource::of_itself(const sql::Expression& e) {
+  if (!is_compiled(e)) return interpreted(e);
+  switch (e.operation) {
+    case Operation::kColumn: return columns_[e.column];
+    case Operation::kLiteral: return literal(e.literal, e.type);
+    case Operation::kAdd:
+    case Operation::kSubtract:
+    case Operation::kMultiply:
+    case Operation::kDivide:
+    case Operation::kModulo: return arithmetic(e);
+    case Operation::kShiftTime:
+    case Operation::kTimestampOfMs: {
+      const auto beyond = failure(sql::error_at(e.at, "the time lies beyond the years 1 to 9999"));
+      if (e.operation == Operation::kShiftTime) return of_two("shift_time", {"run", beyond}, e);
+      return call("timestamp", {"run", beyond, call(of_type("convert", "std::int64_t"), all(e))});
+    }
+    case Operation::kAnd:
+    case Operation::kOr: return junction(e);
     case Operation::kCase: return choice(e, 0);
     case Operation::kCast:
     case Operation::kTryCast: return converted(*e.arguments[0], e.type);

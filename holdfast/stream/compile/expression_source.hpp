@@ -45,6 +45,8 @@ class ExpressionSource {
   std::string of(const sql::Expression& expression);
   // Some row may end the query with an error, or the interpreter is called.
   static bool can_fail(const sql::Expression& expression);
+  // It can neither fail nor make a text: it may stand where there is no Run.
+  static bool is_plain(const sql::Expression& expression);
   // Of what is to stand in one function: lines to begin it with, so that texts that several of them
   // make alike are made once. of() calls these from now on.
   std::vector<std::string> share(const std::vector<const sql::Expression*>& all);

@@ -134,7 +134,7 @@ class NodeWriter {
   }
   Made operator()(const sql::Rank& rank) {
     if (rank.ranking != sql::Ranking::kRowNumber) return not_compiled("RANK or DENSE_RANK");
-    if (!by_columns(rank.order)) return not_compiled("an order by what is no column");
+    if (!is_plain(rank.order)) return not_compiled("an order by what may fail or is a made text");
     begin(input_row(0));
     if (rank.earliest) return earliest_row(rank);
     constant("std::uint64_t", "kFirst", number_text(rank.first) + "u");
@@ -204,7 +204,7 @@ class NodeWriter {
     return end();
   }
   Made operator()(const sql::Sort& sort) {
-    if (!by_columns(sort.keys)) return not_compiled("an order by what is no column");
+    if (!is_plain(sort.keys)) return not_compiled("an order by what may fail or is a made text");
     if (!sort.at_once && columns_of(0).size() > kMostKeys)
       return not_compiled("an order of rows of more than 64 columns");
     begin(input_row(0));
@@ -252,19 +252,23 @@ class NodeWriter {
       return std::holds_alternative<sql::ProcessingTime>(node.what);
     });
   }
-  static bool by_columns(const std::vector<sql::OrderKey>& order) {
+  static bool is_plain(const std::vector<sql::OrderKey>& order) {
     return std::all_of(order.begin(), order.end(), [](const sql::OrderKey& key) {
-      return key.value->operation == sql::Operation::kColumn;
+      return ExpressionSource::is_plain(*key.value);
     });
   }
+  // What stands in an order is computed each time that two rows are compared.
   void compare(const std::vector<sql::OrderKey>& keys) {
+    const auto& columns = columns_of(0);
+    ExpressionSource of_a(columns_of_row("a", columns.size()), sql::names_of(columns), parts_);
+    ExpressionSource of_b(columns_of_row("b", columns.size()), sql::names_of(columns), parts_);
     line("  static int compare([[maybe_unused]] const Row& a, [[maybe_unused]] const Row& b) {");
     line("    int order = 0;");
     for (const auto& key : keys) {
-      const auto get = ".get<" + number_text(key.value->column) + ">()";
-      line(std::string("    if (order == 0) order = compare_in_order<") +
-           (key.descending ? "true, " : "false, ") + (key.nulls_first ? "true>(a" : "false>(a") +
-           get + ", b" + get + ");");
+      const std::string how =
+          std::string(key.descending ? "true, " : "false, ") + (key.nulls_first ? "true" : "false");
+      line("    if (order == 0) order = " +
+           call("compare_in_order<" + how + ">", {of_a.of(*key.value), of_b.of(*key.value)}) + ";");
     }
     line("    return order;\n  }");
   }
