@@ -133,7 +133,6 @@ class NodeWriter {
     return finish();
   }
   Made operator()(const sql::Rank& rank) {
-    if (rank.ranking != sql::Ranking::kRowNumber) return not_compiled("RANK or DENSE_RANK");
     if (!is_plain(rank.order)) return not_compiled("an order by what may fail or is a made text");
     begin(input_row(0));
     if (rank.earliest) return earliest_row(rank);
@@ -141,6 +140,9 @@ class NodeWriter {
     constant("std::uint64_t", "kLast", number_text(rank.last) + "u");
     constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
     constant("bool", "kLatest", rank.latest ? "true" : "false");
+    if (rank.ranking != sql::Ranking::kRowNumber)
+      constant("Ranking", "kRanking",
+               rank.ranking == sql::Ranking::kRank ? "Ranking::kRank" : "Ranking::kDenseRank");
     alias("Key", key_type(rank.partition));
     key("key", "Row", rank.partition, 0);
     compare(rank.order);

@@ -5,6 +5,7 @@
 //
 //   kNode, kFirst, kLast, kRetracts       its number, the rows it shows, whether rows may go
 //   kLatest                               of equal rows the one that came last is first
+//   kRanking                              where equal rows may have one number: how they get it
 //   Row, Key, key(row, run)               what comes in, its partition
 //   compare(row, row)                     in the order of the ranking: -1, 0, 1
 //   give(graph, change, row, number)      to those that read it
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -43,6 +45,35 @@ std::int64_t rank_number(std::int64_t sequence) {
 // Of a row that comes behind one with this number.
 inline std::int64_t next_sequence(std::int64_t number) {
   return (number < 0 ? -number : number) + 1;
+}
+
+// How rows get their numbers: RANK, where a row behind two that are equal is the third, and
+// DENSE_RANK, where it is the second.
+enum class Ranking { kRowNumber, kRank, kDenseRank };
+
+template <class Definition>
+constexpr Ranking ranking_of() {
+  if constexpr (requires { Definition::kRanking; })
+    return Definition::kRanking;
+  else
+    return Ranking::kRowNumber;
+}
+
+// Calls visit(row, number) for rows in their order, up to the last that is shown.
+template <class Definition, class Rows, class Visit>
+void number_rows(const Rows& rows, const Visit& visit) {
+  constexpr auto kRanking = ranking_of<Definition>();
+  const typename Definition::Row* before = nullptr;
+  std::uint64_t number = 0, place = 0;
+  for (const auto& ranked : rows) {
+    const bool equals = before != nullptr && Definition::compare(*before, ranked.row()) == 0;
+    ++place;
+    if (!equals || kRanking == Ranking::kRowNumber)
+      number = kRanking == Ranking::kDenseRank ? number + 1 : place;
+    if (number > Definition::kLast) return;
+    visit(ranked.row(), number);
+    before = &ranked.row();
+  }
 }
 
 // `Held`: Kept or Pooled.
@@ -102,7 +133,8 @@ struct InRank {
 };
 
 // Rows of a partition as they change. Where rows may go, all are kept, in a tree; else those up to
-// kLast, in a list. A partition is fetched when a row of it comes.
+// kLast, in a list, or in a tree where equal rows have one number. A partition is fetched when a
+// row of it comes.
 //
 // State  [partition, number] -> row.
 // Costs  A row that comes or goes takes O(log rows), and O(kLast) where it is one of the shown;
@@ -170,11 +202,12 @@ class RunningRank {
  private:
   using Held = Pooled<Row>;
   using Ranked = RankedRow<Held>;
-  static constexpr bool kOne = !Definition::kRetracts && Definition::kLast == 1;
+  static constexpr bool kTied = ranking_of<Definition>() != Ranking::kRowNumber;
+  static constexpr bool kTree = Definition::kRetracts || kTied;
+  static constexpr bool kOne = !kTree && Definition::kLast == 1;
   using Rows = std::conditional_t<
       kOne, OneRow<Ranked>,
-      std::conditional_t<Definition::kRetracts, std::set<Ranked, InRank<Definition>>,
-                         std::vector<Ranked>>>;
+      std::conditional_t<kTree, std::set<Ranked, InRank<Definition>>, std::vector<Ranked>>>;
   using Place = typename Rows::iterator;
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
   using Entry = typename KeyedValues<Key, Rows>::Entry;
@@ -217,7 +250,7 @@ class RunningRank {
   }
   Place insert(Rows& rows, Ranked ranked) {
     ++rows_;
-    if constexpr (Definition::kRetracts) {
+    if constexpr (kTree) {
       return rows.insert(std::move(ranked)).first;
     } else {
       const auto at = std::upper_bound(rows.begin(), rows.end(), ranked, InRank<Definition>());
@@ -252,6 +285,8 @@ class RunningRank {
     auto& rows = entry.value;
     if constexpr (!Definition::kRetracts) {
       if (Definition::kLast == 0) return;  // None is shown.
+    }
+    if constexpr (!kTree) {
       // Behind the last, or those that are equal: then it is never one of the first.
       if (rows.size() >= Definition::kLast &&
           Definition::compare(row, rows.back().row()) >= (Definition::kLatest ? 1 : 0))
@@ -261,6 +296,8 @@ class RunningRank {
     if (stored_.change(ranked.mark)) partitions_.note(entry);
     if constexpr (kOne)
       show_one(graph, entry, ranked);
+    else if constexpr (kTied)
+      show_tied(graph, entry, std::move(ranked));
     else
       show_moved(graph, entry, std::move(ranked));
   }
@@ -283,6 +320,52 @@ class RunningRank {
     if (!rows.empty()) drop(rows.back(), entry.key);
     rows.set(ranked);
   }
+  // ---- Where equal rows have one number ----
+
+  struct Numbered {
+    const Row* row;
+    std::uint64_t number;
+  };
+  static std::vector<Numbered> numbered(const Rows& rows) {
+    std::vector<Numbered> shown;
+    number_rows<Definition>(
+        rows, [&](const Row& row, std::uint64_t number) { shown.push_back({&row, number}); });
+    return shown;
+  }
+  // From the first row on that stands elsewhere.
+  template <class Graph>
+  void show_change(Graph& graph, const std::vector<Numbered>& before,
+                   const std::vector<Numbered>& after) {
+    const auto is_shown = [](const std::vector<Numbered>& all, std::size_t i) {
+      return i < all.size() && all[i].number >= Definition::kFirst;
+    };
+    std::size_t i = 0;
+    while (i < before.size() && i < after.size() && before[i].row == after[i].row)
+      ++i;
+    for (; i < std::max(before.size(), after.size()); ++i) {
+      const bool was = is_shown(before, i), is = is_shown(after, i);
+      if (was)
+        show(graph, is ? Change::kUpdateBefore : Change::kDelete, *before[i].row,
+             before[i].number - 1);
+      if (is)
+        show(graph, was ? Change::kUpdateAfter : Change::kInsert, *after[i].row,
+             after[i].number - 1);
+    }
+  }
+  template <class Graph>
+  void show_tied(Graph& graph, Entry& entry, Ranked ranked) {
+    auto& rows = entry.value;
+    const auto before = numbered(rows);
+    insert(rows, std::move(ranked));
+    const auto after = numbered(rows);
+    show_change(graph, before, after);
+    // Rows that are never taken back keep their place or move behind.
+    while (!Definition::kRetracts && rows.size() > after.size()) {
+      drop(*rows.rbegin(), entry.key);
+      rows.erase(std::prev(rows.end()));
+    }
+  }
+
   template <class Graph>
   void show_moved(Graph& graph, Entry& entry, Ranked ranked) {
     auto& rows = entry.value;
@@ -311,6 +394,20 @@ class RunningRank {
       ++at;
     }
     if (at == rows.end()) return;
+    if constexpr (kTied) {
+      const auto before = numbered(rows);
+      const auto gone = rows.extract(at);  // It is shown as gone yet.
+      show_change(graph, before, numbered(rows));
+      drop(gone.value(), entry->key);
+    } else {
+      show_gone(graph, rows, at);
+      drop(*at, entry->key);
+      rows.erase(at);
+    }
+    if (rows.empty()) partitions_.erase(*entry);
+  }
+  template <class Graph>
+  void show_gone(Graph& graph, Rows& rows, Place at) {
     auto moved = at;
     for (auto i = number_at(rows, at); moved != rows.end() && i < Definition::kLast; ++i) {
       const Row& was = (moved++)->row();
@@ -318,9 +415,6 @@ class RunningRank {
       show(graph, is ? Change::kUpdateBefore : Change::kDelete, was, i);
       if (is) show(graph, Change::kUpdateAfter, moved->row(), i);
     }
-    drop(*at, entry->key);
-    rows.erase(at);
-    if (rows.empty()) partitions_.erase(*entry);
   }
   bool put(Entry& entry) {
     for (auto& ranked : entry.value) {
@@ -424,10 +518,10 @@ class WindowRank {
   template <class Graph>
   void show(Graph& graph, Rows& rows) {
     std::sort(rows.begin(), rows.end(), InRank<Definition>());
-    for (std::size_t i = 0; i < rows.size() && i < Definition::kLast && !run_.failed; ++i) {
-      if (i + 1 >= Definition::kFirst)
-        Definition::give(graph, Change::kInsert, rows[i].row(), static_cast<std::int64_t>(i) + 1);
-    }
+    number_rows<Definition>(rows, [&](const Row& row, std::uint64_t number) {
+      if (number >= Definition::kFirst && !run_.failed)
+        Definition::give(graph, Change::kInsert, row, static_cast<std::int64_t>(number));
+    });
     forget_given<Definition>(run_);
   }
 
