@@ -14,20 +14,24 @@ namespace holdfast::query {
 
 inline constexpr std::size_t kBlockBytes = 60 * 1024;  // Then it is full: four fit what kv fills.
 
+// The size of what stands behind this place: it takes the place of a byte.
+[[gnu::cold, gnu::noinline]] inline void put_large_size(std::uint32_t size, std::size_t place,
+                                                        std::string& bytes) {
+  char longer[1 + sizeof size] = {'\xFF'};
+  std::memcpy(longer + 1, &size, sizeof size);
+  bytes.replace(place, 1, longer, sizeof longer);
+}
+
 // `write(bytes)` appends to them; before it, its size.
 template <class Write>
 void append_sized(std::string& bytes, const Write& write) {
   const auto place = bytes.size();
-  bytes += '\0';
+  append_raw('\0', bytes);
   write(bytes);
   const auto size = static_cast<std::uint32_t>(bytes.size() - place - 1);
-  if (size < 255) [[likely]] {
-    bytes[place] = static_cast<char>(size);
-    return;
-  }
-  char longer[1 + sizeof size] = {'\xFF'};
-  std::memcpy(longer + 1, &size, sizeof size);
-  bytes.replace(place, 1, longer, sizeof longer);
+  if (size >= 255) [[unlikely]]
+    return put_large_size(size, place, bytes);
+  bytes[place] = static_cast<char>(size);
 }
 
 inline bool take_sized(Text& bytes, Text& part) {

@@ -38,7 +38,7 @@ class Groups final : public Query {
     slices_.set_watermark(counts.watermark);
   }
   void adopt_stored(std::int64_t slice) override { slices_.adopt_stored(slice); }
-  bool adopt_entry(std::int64_t slice, Text key, Text state) override {
+  [[gnu::cold, gnu::noinline]] bool adopt_entry(std::int64_t slice, Text key, Text state) override {
     return slices_.adopt_entry(slice, key, state);
   }
 
@@ -228,7 +228,7 @@ class Groups final : public Query {
     }
     take_row_of_another_time(row);
   }
-  void take_row_of_another_time(const Row& row) {
+  [[gnu::noinline]] void take_row_of_another_time(const Row& row) {
     const bool open = Definition::passes(row, run_) && find_slice(row);
     if (open) add_to_group(row);
     if constexpr (Definition::kTimeDecides)
@@ -274,7 +274,7 @@ class Groups final : public Query {
     if (watermark.known && watermark.value > highest) highest = watermark.value;
     return !run.failed;
   }
-  void hand_over(std::int64_t end) {
+  [[gnu::cold, gnu::noinline]] void hand_over(std::int64_t end) {
     auto given = std::make_unique<Given>();
     given->slices = slices_.take_up_to(end);
     last_time_ = kNoTime;

@@ -27,7 +27,7 @@ inline constexpr char kPlainEntry = 1, kTimedEntry = 2;
 
 // What an entry begins with. `used_ms`: null, of a plain one.
 inline void append_begin(const std::int64_t* used_ms, std::string& bytes) {
-  bytes += used_ms == nullptr ? kPlainEntry : kTimedEntry;
+  append_raw(used_ms == nullptr ? kPlainEntry : kTimedEntry, bytes);
   if (used_ms != nullptr) append_ordered(*used_ms, bytes);
 }
 // Takes it off. `used_ms` stays as it is where the entry is plain. False: it is no entry.

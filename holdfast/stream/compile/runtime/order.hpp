@@ -116,6 +116,13 @@ class Places {
   std::vector<Place> other_;
 };
 
+// By is_before(context, a, b). Once in a query.
+using IsBefore = bool(void* context, const Place& a, const Place& b);
+[[gnu::noinline]] inline void sort_alike(Place* begin, Place* end, IsBefore* is_before,
+                                         void* context) {
+  std::sort(begin, end, [&](const Place& a, const Place& b) { return is_before(context, a, b); });
+}
+
 // The entries that are wanted(entry), in the order of the bytes that append(key, bytes) gives.
 // O(entries) for keys of up to nine bytes; longer ones that begin alike are compared in whole.
 template <class Key, class State, std::size_t kLeast, class Wanted, class Append>
@@ -133,16 +140,20 @@ template <class Key, class State, std::size_t kLeast, class Wanted, class Append
   }
   auto& places = unsorted.sorted();
   if constexpr (Key::kFixedBytes == 0 || Key::kFixedBytes > sizeof(std::uint64_t) + 1) {
-    const auto before = [&](const Place& a, const Place& b) {
+    auto before = [&](const Place& a, const Place& b) {
       bytes.clear(), more.clear();
       append(entries[a.entry].key, bytes), append(entries[b.entry].key, more);
       return bytes < more;
     };
-    for (auto begin = places.begin(); begin != places.end();) {
-      const auto end = std::find_if(begin, places.end(), [&](const Place& place) {
-        return place.next8 != begin->next8 || place.first != begin->first;
-      });
-      if (end - begin > 1) std::sort(begin, end, before);
+    const auto call = [](void* context, const Place& a, const Place& b) {
+      return (*static_cast<decltype(before)*>(context))(a, b);
+    };
+    auto* const last = places.data() + places.size();
+    for (auto* begin = places.data(); begin != last;) {
+      auto* end = begin + 1;
+      while (end != last && end->next8 == begin->next8 && end->first == begin->first)
+        ++end;
+      if (end - begin > 1) sort_alike(begin, end, call, &before);
       begin = end;
     }
   }

@@ -39,7 +39,7 @@ class Slices {
   std::int64_t watermark() const { return watermark_; }
   void set_watermark(std::int64_t watermark) { watermark_ = watermark; }
   // Slices of the store, and entries, of one that has ended here.
-  void adopt_stored(std::int64_t slice) {
+  [[gnu::cold, gnu::noinline]] void adopt_stored(std::int64_t slice) {
     stored_.insert(slice);
     next_end_ = std::min(next_end_, first_open_end(slice));
   }
@@ -150,7 +150,7 @@ class Slices {
   }
 
   // Slices up to this end leave; the command has them from now on.
-  Map take_up_to(std::int64_t end) {
+  [[gnu::noinline]] Map take_up_to(std::int64_t end) {
     Map taken;
     while (!slices_.empty() && slices_.begin()->first <= end)
       taken.insert(slices_.extract(slices_.begin()));
@@ -159,7 +159,7 @@ class Slices {
     return taken;
   }
   // Those that another has gathered.
-  [[gnu::noinline]] void absorb(Map& given) {
+  [[gnu::cold, gnu::noinline]] void absorb(Map& given) {
     for (auto& [slice, groups] : given) {
       next_end_ = std::min(next_end_, first_open_end(slice));
       Slice& ours = slice_at(slice);
@@ -174,7 +174,7 @@ class Slices {
  private:
   static constexpr bool kCumulates = requires { Definition::kCumulates; };
 
-  bool find_slice_of(std::int64_t time) {
+  [[gnu::noinline]] bool find_slice_of(std::int64_t time) {
     const auto ms = time - Definition::kOffsetMs;
     const auto slice =
         (floor_divide(ms, Definition::kSlideMs) + 1) * Definition::kSlideMs + Definition::kOffsetMs;
@@ -325,7 +325,7 @@ class Slices {
     return true;
   }
 
-  Slice& slice_at(std::int64_t slice) {
+  [[gnu::noinline]] Slice& slice_at(std::int64_t slice) {
     auto found = slices_.find(slice);
     if (found == slices_.end())
       found = slices_.emplace(slice, std::exchange(spare_, Slice())).first;
@@ -341,7 +341,7 @@ class Slices {
     }
     if (stored) run_.host.drop(offset_ + slice);
   }
-  void forget(typename Map::iterator slice) {
+  [[gnu::noinline]] void forget(typename Map::iterator slice) {
     slice->second.clear();
     spare_ = std::move(slice->second);
     slices_.erase(slice);

@@ -29,7 +29,7 @@ class SortedRun {
   std::string_view key() const { return {key_.data, key_.size}; }
   Text state() const { return state_; }
   // Goes to the next entry, if there is one. False: it cannot be read, or is not behind the last.
-  bool next(Run& run) {
+  [[gnu::noinline]] bool next(Run& run) {
     before_.assign(key_.data, key_.size);
     if (rest_.size == 0 && !read(run)) return false;
     if (!at_entry_) return true;
@@ -67,7 +67,7 @@ class SortedRuns {
     runs_.emplace_back(slice, generation, begin);
   }
   // Behind the last add(). False: one cannot be read; so are those below.
-  bool begin() {
+  [[gnu::cold, gnu::noinline]] bool begin() {
     for (std::uint32_t i = 0; i < runs_.size(); ++i) {
       if (!runs_[i].next(run_)) return fail();
       if (runs_[i].at_entry()) heap_.push_back(i);
@@ -132,7 +132,7 @@ class SortedRuns {
     return &group;
   }
   SortedRun& least_run() { return runs_[heap_.front()]; }
-  bool advance() {
+  [[gnu::noinline]] bool advance() {
     std::pop_heap(heap_.begin(), heap_.end(), later());
     if (!runs_[heap_.back()].next(run_)) return false;
     if (runs_[heap_.back()].at_entry())
