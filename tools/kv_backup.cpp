@@ -178,7 +178,8 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
     return code;
   }
   // Another process may be at it already: one that was to restore there, too, and looks what it is.
-  auto store = open_for_reading({arguments.store, {}, false, false});
+  bool typed = false;  // Of a program with fixed types: counted like any other.
+  auto store = open_for_reading({arguments.store, {}, false, false}, &typed);
   if (!store && store.code() != Errc::kBusy)
     return report_error(kKvCommand, arguments.store, store.error());
   if (target.json) {

@@ -86,6 +86,13 @@ class TypedStores(CommandLine):
         self.assertEqual(self.kv('count').stdout, '99\n')
         self.assertIn('sound', self.kv('verify').stdout)
 
+    def test_a_backup_of_it_is_restored_and_reported_as_done(self):
+        """The store was made whole, and the verb ended with "wrong type", code 1."""
+        self.kv('backup', 'backups')
+        self.assertIn('100 records', self.run_command('kv', 'restore', 'backups', 'again').stdout)
+        self.assertEqual(self.run_command('kv', 'again', 'list').stdout, self.kv('list').stdout)
+        self.assertEqual(json.loads(self.run_command('kv', 'restore', 'backups', 'more', '--json').stdout)['records'], 100)
+
     def test_it_is_not_written_to_and_the_message_says_what_works(self):
         for words in (('put', 'k', 'v'), ('import', '-')):
             said = self.kv(*words, code=1, stdin='{"key":"a","value":"b"}\n').stderr
