@@ -34,7 +34,7 @@ class CopyProgress {
 };
 
 // Of what went wrong in a directory of backups, or between it and `store`, which may be empty.
-int report_directory(const std::string& directory, const Error& error,
+int report_directory(const KvTarget& target, const std::string& directory, const Error& error,
                      const std::string& store = {}) {
   const bool named = error.detail.find(directory) != std::string::npos ||
                      (!store.empty() && error.detail.find(store) != std::string::npos);
@@ -49,7 +49,7 @@ int report_directory(const std::string& directory, const Error& error,
         "`holdfast kv STORE backup DIR` makes backups; `holdfast kv backup --list DIR` names them.";
   if (error.code == Errc::kCorrupt)
     help = "`holdfast kv backup --verify DIR` names all damage; older backups may be sound.";
-  complain(kKvCommand, (named ? "" : directory + ": ") + plain(error), help);
+  print_error(target, kind_of(error.code), (named ? "" : directory + ": ") + plain(error), help);
   return exit_code_of(error.code);
 }
 
@@ -66,7 +66,7 @@ Status check_is_elsewhere(const std::string& spec, const std::string& directory)
 
 int print_backups(const KvTarget& target, const std::string& directory) {
   const auto backups = kv::list_backups(directory);
-  if (!backups) return report_directory(directory, backups.error());
+  if (!backups) return report_directory(target, directory, backups.error());
   bool sound = true;
   for (const kv::BackupInfo& backup : *backups) {
     sound = sound && backup.defect.empty();
@@ -93,7 +93,7 @@ int verify(const KvTarget& target, const std::string& directory) {
   CopyProgress progress("checked");
   const auto verified = kv::verify_backup(directory, kv::Progress(progress));
   progress.finish();
-  if (!verified) return report_directory(directory, verified.error());
+  if (!verified) return report_directory(target, directory, verified.error());
   if (target.json) {
     out("{}\n", Json{{"directory", directory},
                      {"ok", verified->defects.empty()},
@@ -121,7 +121,7 @@ int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
   if (arguments.list) return print_backups(target, arguments.directory);
   if (arguments.verify) return verify(target, arguments.directory);
   if (const auto elsewhere = check_is_elsewhere(target.spec, arguments.directory); !elsewhere)
-    return report_directory(arguments.directory, elsewhere.error());
+    return report_directory(target, arguments.directory, elsewhere.error());
   auto store = open_for_reclaiming(target.spec);
   if (!store) return report_error(target, store.error());
   CopyProgress progress("copied");
@@ -130,7 +130,7 @@ int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
   options.progress.emplace(progress);
   const auto report = kv::backup(*store, arguments.directory, options);
   progress.finish();
-  if (!report) return report_directory(arguments.directory, report.error());
+  if (!report) return report_directory(target, arguments.directory, report.error());
   if (const Status closed = store->close(); !closed) return report_error(target, closed.error());
   if (target.json) {
     out("{}\n", Json{{"store", target.spec},
@@ -157,11 +157,10 @@ int kv_backup(const KvTarget& target, const BackupArguments& arguments) {
 }
 
 int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
+  const KvTarget restored_store{arguments.store, {}, false, target.json};
   if (lies_in(arguments.store, arguments.directory)) {
-    return report_error(kKvCommand, arguments.store,
-                        {Errc::kInvalidOption,
-                         fmt::format("{} is in {}, which is for backups; name a store elsewhere",
-                                     arguments.store, arguments.directory)});
+    return refuse(target, fmt::format("{} is in {}, which is for backups; name a store elsewhere",
+                                      arguments.store, arguments.directory));
   }
   std::error_code unknown;
   const bool was_there = std::filesystem::exists(arguments.store, unknown);
@@ -170,7 +169,8 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
                                            {}, kv::Progress(progress));
   progress.finish();
   if (!restored) {
-    const int code = report_directory(arguments.directory, restored.error(), arguments.store);
+    const int code =
+        report_directory(target, arguments.directory, restored.error(), arguments.store);
     const bool of_another =  // Who came at the same time and was the first.
         restored.code() == Errc::kBusy || restored.code() == Errc::kAlreadyExists;
     if (!was_there && !of_another && std::filesystem::exists(arguments.store, unknown))
@@ -179,9 +179,8 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
   }
   // Another process may be at it already: one that was to restore there, too, and looks what it is.
   bool typed = false;  // Of a program with fixed types: counted like any other.
-  auto store = open_for_reading({arguments.store, {}, false, false}, &typed);
-  if (!store && store.code() != Errc::kBusy)
-    return report_error(kKvCommand, arguments.store, store.error());
+  auto store = open_for_reading(restored_store, &typed);
+  if (!store && store.code() != Errc::kBusy) return report_error(restored_store, store.error());
   if (target.json) {
     out("{}\n", Json{{"store", arguments.store},
                      {"directory", arguments.directory},

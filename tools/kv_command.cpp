@@ -454,31 +454,33 @@ bool goes_with(const KvState& state, const char* name) {
   const bool of_directory =
       name == std::string_view("restore") || state.backup.verify || state.backup.list;
   if (state.target.spec.empty() && !of_directory) {
-    complain("holdfast kv", std::string{"STORE is missing before '"} + name + "'",
-             std::string{"Example: holdfast kv ./mystore "} + name +
-                 (name == std::string{"put"}                                   ? " ada lovelace"
-                  : name == std::string{"get"} || name == std::string{"erase"} ? " ada"
-                  : name == std::string{"backup"}                              ? " ./backups"
-                                                                               : ""));
+    (void)refuse(state.target, std::string{"STORE is missing before '"} + name + "'",
+                 std::string{"Example: holdfast kv ./mystore "} + name +
+                     (name == std::string{"put"}                                   ? " ada lovelace"
+                      : name == std::string{"get"} || name == std::string{"erase"} ? " ada"
+                      : name == std::string{"backup"}                              ? " ./backups"
+                                                                                   : ""));
     return false;
   }
   if (!state.target.space.empty() && std::find(std::begin(kVerbsOfSpaces), std::end(kVerbsOfSpaces),
                                                name) == std::end(kVerbsOfSpaces)) {
-    complain("holdfast kv", std::string{"--space does not go with '"} + name + "'",
-             "It is for put, append, merge, get, erase, list, scan, count, import, export, script, "
-             "verify, expire and expiry; `spaces` tells what each keyspace holds.");
+    (void)refuse(
+        state.target, std::string{"--space does not go with '"} + name + "'",
+        "It is for put, append, merge, get, erase, list, scan, count, import, export, script, "
+        "verify, expire and expiry; `spaces` tells what each keyspace holds.");
     return false;
   }
   if (state.target.ordered && std::find(std::begin(kVerbsInOrder), std::end(kVerbsInOrder), name) ==
                                   std::end(kVerbsInOrder)) {
-    complain("holdfast kv", std::string{"--ordered does not go with '"} + name + "'",
-             "It is for list, scan, export and script, which then go by the order of the keys.");
+    (void)refuse(
+        state.target, std::string{"--ordered does not go with '"} + name + "'",
+        "It is for list, scan, export and script, which then go by the order of the keys.");
     return false;
   }
   if (state.target.at_mark &&
       std::find(std::begin(kVerbsAtMark), std::end(kVerbsAtMark), name) == std::end(kVerbsAtMark)) {
-    complain("holdfast kv", std::string{"--at-mark does not go with '"} + name + "'",
-             "It is for verbs that read; `rewind` sets the store back to its mark.");
+    (void)refuse(state.target, std::string{"--at-mark does not go with '"} + name + "'",
+                 "It is for verbs that read; `rewind` sets the store back to its mark.");
     return false;
   }
   return true;

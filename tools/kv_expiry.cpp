@@ -49,11 +49,8 @@ int kv_expire(const KvTarget& target, const ExpireArguments& arguments) {
   auto store = open_for_writing(target.spec, access_to_put(target), false);
   if (!store) return report_error(target, store.error());
   if (store->recovery().created) note("created store {}\n", target.spec);
-  const auto prefix = decode(arguments.rule.prefix, arguments.key_encoding);
-  if (!prefix) {
-    complain("holdfast kv", "--prefix: " + plain(prefix.error()));
-    return kExitBadRequest;
-  }
+  const auto prefix = option_bytes("--prefix", arguments.rule.prefix, arguments.key_encoding);
+  if (!prefix) return report_error(target, prefix.error());
   kv::ExpiryRule rule = arguments.rule;
   rule.prefix = *prefix;
   const auto add = [&]() -> Status {

@@ -126,6 +126,11 @@ class ExportText {
   std::string compressed_;
 };
 
+int report_unwritable(const KvTarget& target, const Error& error) {
+  print_error(target, kind_of(error.code), fmt::format("cannot write {}", error.detail));
+  return error.code == Errc::kBusy ? kExitFailed : kExitBadRequest;
+}
+
 }  // namespace
 
 int kv_export(const KvTarget& target, const ExportArguments& arguments) {
@@ -153,10 +158,8 @@ int kv_export(const KvTarget& target, const ExportArguments& arguments) {
   const auto keys = Keys::of(*store, target.space, target.ordered);
   if (!keys) return report_error(target, keys.error());
   Destination destination(arguments.file);
-  if (const Status opened = destination.open(); !opened) {
-    complain(kKvCommand, fmt::format("cannot write {}", opened.error().detail));
-    return opened.code() == Errc::kBusy ? kExitFailed : kExitBadRequest;
-  }
+  if (const Status opened = destination.open(); !opened)
+    return report_unwritable(target, opened.error());
   ExportText output(destination.output(), arguments.gzip || is_gzip_name(arguments.file));
   ProgressLine progress{!destination.to_stdout() || !is_terminal(stdout)};
   const std::uint64_t total = keys->count().value_or(0);  // What is damaged shows below.

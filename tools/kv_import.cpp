@@ -289,16 +289,13 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
   const Descriptor input{from_stdin ? STDIN_FILENO
                                     : ::open(arguments.file.c_str(), O_RDONLY | O_CLOEXEC)};
   struct stat status{};
-  if (input.get() < 0 || ::fstat(input.get(), &status) != 0) {
-    complain(kKvCommand, fmt::format("cannot read '{}': {}", arguments.file, std::strerror(errno)));
-    return kExitBadRequest;
-  }
+  if (input.get() < 0 || ::fstat(input.get(), &status) != 0)
+    return report_unreadable(target, arguments.file, errno);
   if (S_ISDIR(status.st_mode)) {
-    complain(
-        kKvCommand,
+    return refuse(
+        target,
         fmt::format("cannot import '{}': it is a directory; name a file, or - for standard input",
                     arguments.file));
-    return kExitBadRequest;
   }
   const auto total_bytes = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
   auto store = open_for_writing(target.spec, access_to_put(target), true);
@@ -328,7 +325,9 @@ int kv_import(const KvTarget& target, const ImportArguments& arguments) {
     if (!done) return report_error(target, done.error());
     const Error error{read.code(), fmt::format("{}: {}", from_stdin ? "standard input" : name,
                                                read.error().detail)};
-    return report_error({{}, {}, target.json}, error);  // It is not about the store.
+    KvTarget no_store;  // It is not about the store.
+    no_store.json = target.json;
+    return report_error(no_store, error);
   }
   print_import(target, from_stdin ? "" : name + ", ", importer, *count, seconds, survival, created);
   if (!format && importer.records == 0 && importer.skipped != 0) {

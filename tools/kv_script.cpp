@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -260,10 +261,7 @@ int kv_script(const KvTarget& target, const ScriptArguments& arguments) {
   std::ifstream file;
   if (arguments.file != "-") {
     file.open(arguments.file);
-    if (!file) {
-      complain(kScriptCommand, fmt::format("cannot read '{}'", arguments.file));
-      return kExitBadRequest;
-    }
+    if (!file) return report_unreadable(target, arguments.file, errno);
   }
   std::istream& input = arguments.file == "-" ? std::cin : file;
   std::ios::sync_with_stdio(false);

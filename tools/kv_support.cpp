@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -113,23 +114,31 @@ Result<kv::Store<>> open_any(const std::string& spec, kv::StoreOptions options, 
   return kv::Store<>::open(spec, options);
 }
 
+}  // namespace
+
+std::string error_document(std::string_view kind, std::string_view message, std::string_view help) {
+  std::string text = "{\"error\":{";
+  append_json_member(text, "kind", kind);
+  // A path may be any bytes; a program looks for "message", whatever they are.
+  text += ",\"message\":";
+  append_json_string(text, is_utf8(message) ? std::string(message) : visible(message));
+  if (!help.empty()) {
+    text += ",\"remedy\":";
+    append_json_string(text, is_utf8(help) ? std::string(help) : visible(help));
+  }
+  return text + "}}\n";
+}
+
 void print_error(const KvTarget& target, std::string_view kind, const std::string& message,
                  const std::string& help) {
   complain(kKvCommand, message, help);
-  if (!target.json) return;
-  std::string text = "{\"error\":{";
-  append_json_member(text, "kind", kind);
-  text += ',';
-  append_json_member(text, "message", message);
-  if (!help.empty()) {
-    text += ',';
-    append_json_member(text, "remedy", help);
-  }
-  text += "}}\n";
-  standard_output().write(text);
+  if (target.json) standard_output().write(error_document(kind, message, help));
 }
 
-}  // namespace
+int refuse(const KvTarget& target, const std::string& message, const std::string& help) {
+  print_error(target, kind_of(Errc::kInvalidOption), message, help);
+  return kExitBadRequest;
+}
 
 Result<kv::Store<>> open_for_reading(const KvTarget& target, bool* typed, bool order) {
   HF_RETURN_IF_ERROR(check_outlives_us(target.spec));
@@ -167,6 +176,12 @@ Result<kv::Store<>> open_for_reclaiming(const std::string& spec, bool at_mark) {
   options.reclaim.background = false;
   bool typed = false;
   return open_any(spec, options, &typed);
+}
+
+int report_unreadable(const KvTarget& target, const std::string& file, int error) {
+  print_error(target, kind_of(error == ENOENT ? Errc::kNotFound : Errc::kIo),
+              fmt::format("cannot read '{}': {}", file, std::strerror(error)));
+  return kExitBadRequest;
 }
 
 int report_error(const KvTarget& target, const Error& error) {

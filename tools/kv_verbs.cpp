@@ -374,11 +374,10 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
     *bytes = std::move(*decoded);
   }
   if (!range.to.empty() && range.from >= range.to) {
-    complain(kKvCommand,
-             fmt::format("no key lies between --from '{}' and --to '{}'", visible(range.from),
-                         visible(range.to)),
-             "--from has to be below --to; --reverse turns the order round, not the bounds.");
-    return kExitBadRequest;
+    return refuse(target,
+                  fmt::format("no key lies between --from '{}' and --to '{}'", visible(range.from),
+                              visible(range.to)),
+                  "--from has to be below --to; --reverse turns the order round, not the bounds.");
   }
   bool typed = false;
   auto store = open_for_reading(target, &typed, /*order=*/true);

@@ -143,8 +143,18 @@ bool lies_in(const std::string& path, const std::string& directory);
 // The same of the store that a spec names.
 bool lies_in_store(const std::string& path, const std::string& spec);
 
-// Complains with what helps against this error, and returns the exit code. With --json the same
-// goes to standard output: {"error":{"kind":"busy","message":"…","remedy":"…"}}.
+// Complains. With --json the same goes to standard output:
+// {"error":{"kind":"busy","message":"…","remedy":"…"}}. Every verb ends with one of these if it does
+// not do what was asked.
+void print_error(const KvTarget& target, std::string_view kind, const std::string& message,
+                 const std::string& help = {});
+// The document of print_error(), with its newline.
+std::string error_document(std::string_view kind, std::string_view message, std::string_view help);
+// A request that cannot be meant: kind "invalid_option". Returns kExitBadRequest.
+int refuse(const KvTarget& target, const std::string& message, const std::string& help = {});
+// A file to read from that cannot be opened, by errno. Returns kExitBadRequest.
+int report_unreadable(const KvTarget& target, const std::string& file, int error);
+// With what helps against this error; returns the exit code.
 int report_error(const KvTarget& target, const Error& error);
 int report_error(const std::string& command, const std::string& spec, const Error& error);
 // There is no such record; as JSON the kind is "no_record".

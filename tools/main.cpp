@@ -22,6 +22,7 @@
 #include "console.hpp"
 #include "index_command.hpp"
 #include "kv_command.hpp"
+#include "kv_verbs.hpp"
 #include "mem_command.hpp"
 #include "olap_command.hpp"
 #include "ssb_command.hpp"
@@ -71,7 +72,18 @@ class UsageFormatter : public CLI::Formatter {
   }
 };
 
-int report_usage(const CLI::App& root, const CLI::ParseError& error) {
+// Whether a verb of a store was asked to answer in JSON. What stands behind the mistake was not
+// parsed, so the words are looked at. (`kv bench --json FILE` writes a document of another kind.)
+bool wants_document(const std::string& reached, int argc, char** argv) {
+  if (!(reached + ' ').starts_with("holdfast kv ") || reached.starts_with("holdfast kv bench"))
+    return false;
+  for (int i = 1; i < argc && argv[i] != std::string_view("--"); ++i) {
+    if (argv[i] == std::string_view("--json")) return true;
+  }
+  return false;
+}
+
+int report_usage(const CLI::App& root, const CLI::ParseError& error, int argc, char** argv) {
   const auto [app, words] = reached(root);
   const std::vector<std::string> extra = app->remaining();
   const auto subcommands = app->get_subcommands([](const CLI::App*) { return true; });
@@ -99,7 +111,10 @@ int report_usage(const CLI::App& root, const CLI::ParseError& error) {
         message += fmt::format(" ('{}' was taken as {}{})", given, option->get_name(true), meant);
     }
   }
-  complain(words, message, "Try: " + words + " --help");
+  const std::string help = "Try: " + words + " --help";
+  complain(words, message, help);
+  if (wants_document(words, argc, argv))
+    standard_output().write(error_document(kind_of(Errc::kInvalidOption), message, help));
   return kExitBadRequest;
 }
 
@@ -174,7 +189,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForVersion&) {
     standard_output().write(fit_terminal(version_text()));
   } catch (const CLI::ParseError& error) {
-    return report_usage(root, error);
+    return report_usage(root, error, argc, argv);
   }
   return exit_code;
 }

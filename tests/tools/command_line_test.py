@@ -3,6 +3,7 @@
 TYPED-STORE is the program that makes a store of fixed types (typed_store.cpp).
 """
 import fcntl
+import gzip
 import json
 import os
 import pathlib
@@ -31,7 +32,8 @@ class CommandLine(unittest.TestCase):
     def run_command(self, *words, code=0, stdin='', **options):
         done = subprocess.run([HOLDFAST, *map(str, words)], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=120, cwd=self.place, **options)
-        self.assertEqual(done.returncode, code, f'{words}\n{done.stdout}\n{done.stderr}')
+        if code is not None:
+            self.assertEqual(done.returncode, code, f'{words}\n{done.stdout}\n{done.stderr}')
         return done
 
     def kv(self, *words, **options):
@@ -186,6 +188,81 @@ class Answers(CommandLine):
         (self.place / 'f').write_text('x')
         error = json.loads(self.run_command('kv', 'f', '--json', 'count', code=1).stdout)['error']
         self.assertEqual(error['kind'], 'not_holdfast')
+
+    # Words that each verb needs; of those that are not here the walk below says so.
+    WORDS = {'put': ['k', 'v'], 'append': ['k', 'v'], 'merge': ['k', 'add', '1'], 'get': ['k'], 'erase': ['k'], 'list': [], 'scan': [],
+             'count': [], 'expiry': [], 'expire': ['--ttl', '5'], 'clock': ['7'], 'import': ['-'], 'export': ['-'],
+             'backup': ['backups'], 'restore': ['backups', 'new'], 'mark': [], 'rewind': [], 'spaces': [], 'create-space': ['s'],
+             'drop-space': ['s'], 'stats': [], 'verify': [], 'script': ['-'], 'reclaim': []}
+
+    def check_error(self, *words, code, kind, stdin=''):
+        """That standard output is one document, of this error, which standard error tells, too."""
+        done = self.run_command(*words, code=code, stdin=stdin)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 1, f'{words}: {done.stdout!r}')
+        error = json.loads(lines[0])['error']
+        self.assertEqual(error['kind'], kind, words)
+        self.assertIn(error['message'], done.stderr)
+
+    def test_with_json_every_verb_has_a_document_for_a_wrong_argument(self):
+        """Standard output stayed empty, whatever the verb, where the words could not be understood."""
+        verbs = self.run_command('kv', code=2).stderr.split(' there are ')[1].split('\n')[0].split()
+        self.assertEqual(set(verbs) - {'bench'}, set(self.WORDS))  # `bench --json FILE` is something else.
+        for verb, words in self.WORDS.items():
+            self.check_error('kv', self.store, verb, *words, '--json', '--nonsense', code=2, kind='invalid_option')
+            self.check_error('kv', self.store, verb, *words, '--nonsense', '--json', code=2, kind='invalid_option')
+            self.check_error('kv', self.store, '--json', verb, *words, 'too', 'many', 'words', code=2, kind='invalid_option')
+            self.check_error('kv', '--json', self.store, '--space', '', verb, *words, code=2, kind='invalid_option')
+            if words[:1] not in ([], ['-']):
+                self.check_error('kv', self.store, verb, *words[:-1], '--json', code=2, kind='invalid_option')
+            if verb != 'restore':
+                self.check_error('kv', verb, *words, '--json', code=2, kind='invalid_option')
+            for option in (['--at-mark'], ['--ordered'], ['--space', 's']):
+                if self.run_command('kv', './missing', *option, verb, *words, '--json', code=None).returncode == 2:
+                    self.check_error('kv', './missing', *option, verb, *words, '--json', code=2, kind='invalid_option')
+        # What an option of one of them does not take.
+        for words in (['put', 'k', '0g', '--value-as', 'hex'], ['put', '-', '-'], ['append', 'k', '0g', '--value-as', 'hex'],
+                      ['get', '0g', '--key-as', 'hex'], ['erase', '0g', '--key-as', 'hex'], ['merge', 'k', 'add', 'many'],
+                      ['merge', 'k', 'times', '2'], ['list', '--limit', 'many'], ['list', '--limit', '-1'],
+                      ['list', '--prefix', '0g', '--key-as', 'hex'], ['scan', '--from', 'b', '--to', 'a'],
+                      ['scan', '--hex', '--base64'], ['clock', 'abc'], ['clock', '-1'], ['expire', '--ttl', 'x'],
+                      ['expire', '--ttl', '5', '--prefix', '0g', '--key-as', 'hex'], ['expire', '--ttl', '5', '--width', '3'],
+                      ['import', '.'], ['import', '-', '--format', 'xml'], ['import', '-', '--max-record', 'x'],
+                      ['export', '-', '--format', 'xml'], ['export', self.store + '/x'], ['backup', self.store + '/x'],
+                      ['backup', 'b', '--keep', 'x'], ['create-space', ''], ['stats', '--prometheus'], ['putt']):
+            self.check_error('kv', self.store, *words, '--json', code=2, kind='invalid_option')
+        self.check_error('kv', self.store, 'script', '--json', code=2, kind='invalid_option', stdin='putt a b\n')
+        self.check_error('kv', self.store, 'import', './nofile', '--json', code=2, kind='not_found')
+        self.check_error('kv', self.store, 'script', './nofile', '--json', code=2, kind='not_found')
+        self.kv('put', 'ada', 'lovelace')
+        self.check_error('kv', self.store, 'export', './nodir/x', '--json', code=2, kind='not_found')
+
+    def test_with_json_every_verb_has_a_document_for_a_store_that_is_no_store(self):
+        (self.place / 'f').write_text('x')
+        for verb, words in self.WORDS.items():
+            if verb not in ('restore', 'script'):
+                self.check_error('kv', 'f', verb, *words, '--json', code=1, kind='not_holdfast', stdin='{"key":"a","value":"b"}\n')
+        self.check_error('kv', 'f', 'script', '--json', code=1, kind='not_holdfast', stdin='get a\n')
+
+    def test_with_json_what_is_wrong_with_backups_is_a_document(self):
+        """All that came of the directory went to standard error alone."""
+        self.kv('put', 'ada', 'lovelace')
+        for words in (['restore', './nodir', 'new'], ['backup', '--verify', './nodir'], ['backup', '--list', './nodir'],
+                      [self.store, 'backup', './no/dir']):
+            self.check_error('kv', *words, '--json', code=1, kind='not_found')
+        self.kv('backup', 'backups')
+        self.check_error('kv', 'restore', 'backups', self.store, '--json', code=1, kind='already_exists')
+        self.check_error('kv', 'restore', 'backups', 'backups/new', '--json', code=2, kind='invalid_option')
+        self.check_error('kv', 'restore', 'backups', 'new', '--backup', '7', '--json', code=1, kind='not_found')
+
+    def test_with_json_an_import_that_cannot_read_on_has_a_document(self):
+        (self.place / 'cut.jsonl.gz').write_bytes(gzip.compress(b'{"key":"a","value":"b"}\n' * 1000)[:-20])
+        self.check_error('kv', self.store, 'import', 'cut.jsonl.gz', '--json', code=1, kind='io')
+
+    def test_with_json_a_message_is_text_whatever_a_path_is(self):
+        done = subprocess.run([os.fsencode(HOLDFAST), b'kv', b'a\xffb', b'get', b'x', b'--json'], capture_output=True, cwd=self.place)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('a\\xffb', json.loads(done.stdout.decode())['error']['message'])
 
     def test_the_shapes_of_almost_empty_stores_are_no_alarm(self):
         self.kv('put', 'a', 'b')

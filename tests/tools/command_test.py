@@ -623,7 +623,9 @@ class Transfer(Command):
         self.assertIn('# TYPE holdfast_store_fences_total counter\n', text)
         for line in text.splitlines():
             self.assertRegex(line, r'^(# (HELP|TYPE) holdfast_store_[a-z_]+ .+|holdfast_store_[a-z_]+\{store=".*"\} [0-9]+)$')
-        self.refused('kv', self.store, 'stats', '--prometheus', '--json', says='--prometheus')
+        both = self.run_command('kv', self.store, 'stats', '--prometheus', '--json')
+        self.assertEqual(both.returncode, 2)
+        self.assertIn('--prometheus', json.loads(both.stdout)['error']['message'])
 
     def test_json_lines_come_back(self):
         lines = [{'key': 'ada', 'value': 'lovelace'}, {'key': '', 'value': ''}, {'key': 'n\0l', 'value': '\n\t"\\é😀'}]
