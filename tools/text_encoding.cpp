@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::tools {
 namespace {
 
@@ -210,6 +212,10 @@ void append_json_member(std::string& out, std::string_view name, std::string_vie
 std::string visible(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
+  if (bytes.starts_with(kByteOrderMark)) {
+    text += "\\xef\\xbb\\xbf";
+    bytes.remove_prefix(kByteOrderMark.size());
+  }
   while (!bytes.empty()) {
     const std::size_t length = utf8_sequence(bytes);
     const auto byte = static_cast<unsigned char>(bytes[0]);

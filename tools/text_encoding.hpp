@@ -34,7 +34,8 @@ void append_json_string(std::string& out, std::string_view text);
 void append_json_member(std::string& out, std::string_view name, std::string_view bytes);
 
 // One line of visible text: backslash, tab, newline, return and NUL as \\ \t \n \r \0, other
-// control characters and broken UTF-8 as \xNN.
+// control characters and broken UTF-8 as \xNN. So is U+FEFF at the beginning: there it is no
+// character but a byte order mark, which is not seen and which a reader of TSV drops.
 std::string visible(std::string_view bytes);
 
 }  // namespace holdfast::tools

@@ -452,6 +452,16 @@ class Scripts(CommandLine):
         self.assertEqual(self.kv('get', 'a').stdout, '1')
 
 
+class Lists(CommandLine):
+    def test_a_first_key_that_begins_with_a_byte_order_mark_comes_back_from_a_list(self):
+        """`list` printed U+FEFF as it is, and `import --format tsv` took it for a byte order mark: another key, in silence."""
+        self.kv('import', '-', stdin='{"key":"\\ufeffk","value":"\\ufeffv\\ufeff"}\n')
+        for listed in (self.kv('list').stdout, self.kv('script', stdin='list\n').stdout, self.kv('export', '--format', 'tsv').stdout):
+            self.assertEqual(listed, '\\xef\\xbb\\xbfk\t\\xef\\xbb\\xbfv\ufeff\n')
+            self.run_command('kv', 'again', 'import', '--format', 'tsv', '-', stdin=listed)
+            self.assertEqual(self.run_command('kv', 'again', 'list', '--hex').stdout, self.kv('list', '--hex').stdout)
+
+
 class ValuesThatGrow(CommandLine):
     def test_append_from_arguments_and_standard_input(self):
         self.assertIn('appended', self.kv('append', 'log', 'one\n').stdout)

@@ -64,6 +64,11 @@ TEST(TextEncoding, VisibleIsOneLineOfText) {
   EXPECT_EQ(visible("a\tb\nc\\\r\0\x1B\xFF\xC3\xA9"sv), "a\\tb\\nc\\\\\\r\\0\\x1b\\xff\xC3\xA9");
 }
 
+TEST(TextEncoding, AByteOrderMarkAtTheBeginningIsMadeVisible) {
+  EXPECT_EQ(visible("\xEF\xBB\xBFk\xEF\xBB\xBF"sv), "\\xef\\xbb\\xbfk\xEF\xBB\xBF");
+  EXPECT_EQ(visible("\xEF\xBB"sv), "\\xef\\xbb");
+}
+
 TEST(TextEncoding, JsonMembersFallBackToBase64) {
   std::string text;
   append_json_member(text, "key", "\"\\\n\x01\x7F\xC3\xA9");

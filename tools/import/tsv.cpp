@@ -57,12 +57,12 @@ class TsvParser final : public RecordParser {
 };
 
 void append_tsv_field(std::string& out, std::string_view bytes, bool as_hex) {
-  // What the parser would drop before a first key.
-  const std::size_t mark = bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
-  const auto hex = as_hex ? bytes.size() : mark;
-  for (const char c : bytes.substr(0, hex))
+  if (!as_hex) {
+    out += visible(bytes);
+    return;
+  }
+  for (const char c : bytes)
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
-  out += visible(bytes.substr(hex));
 }
 
 }  // namespace
