@@ -4,10 +4,21 @@
 #include <nlohmann/json.hpp>
 
 #include "console.hpp"
+#include "kv_keys.hpp"
 #include "kv_verbs.hpp"
 #include "text_layout.hpp"
 
 namespace holdfast::tools {
+namespace {
+
+// As `count` tells them: without what has expired. The mark is made or gone back to, whatever is
+// damaged: then it is what the index has.
+std::uint64_t records_of(kv::Store<>& store) {
+  if (const auto keys = Keys::of(store, {}); keys) return keys->count().value_or(store.count());
+  return store.count();
+}
+
+}  // namespace
 
 int kv_mark(const KvTarget& target, bool drop) {
   auto store = open_for_reclaiming(target.spec);
@@ -18,7 +29,7 @@ int kv_mark(const KvTarget& target, bool drop) {
     return kv::Version{0};
   }();
   if (!marked) return report_error(target, marked.error());
-  const std::uint64_t records = store->count();
+  const std::uint64_t records = records_of(*store);
   if (const Status closed = store->close(); !closed) return report_error(target, closed.error());
   if (target.json)
     out("{{\"mark_version\":{},\"records\":{}}}\n", *marked, records);
@@ -32,12 +43,13 @@ int kv_mark(const KvTarget& target, bool drop) {
 int kv_rewind(const KvTarget& target) {
   auto store = open_for_reclaiming(target.spec, /*at_mark=*/true);
   if (!store) return report_error(target, store.error());
-  const kv::StoreStats stats = store->stats();
+  const kv::Version version = store->stats().mark_version;
+  const std::uint64_t records = records_of(*store);
   if (const Status closed = store->close(); !closed) return report_error(target, closed.error());
   if (target.json)
-    out("{{\"mark_version\":{},\"records\":{}}}\n", stats.mark_version, stats.records);
+    out("{{\"mark_version\":{},\"records\":{}}}\n", version, records);
   else
-    out("back at version {}, with {}\n", stats.mark_version, counted(stats.records, "record"));
+    out("back at version {}, with {}\n", version, counted(records, "record"));
   return kExitDone;
 }
 

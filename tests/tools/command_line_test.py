@@ -462,6 +462,25 @@ class Lists(CommandLine):
             self.assertEqual(self.run_command('kv', 'again', 'list', '--hex').stdout, self.kv('list', '--hex').stdout)
 
 
+class Marks(CommandLine):
+    def test_mark_and_rewind_say_as_many_records_as_count(self):
+        """Both counted the records that had expired."""
+        self.kv('expire', '--prefix', 'session:', '--ttl', '5')
+        for number in range(3):  # Each begins with its stamp: 1, in 8 bytes.
+            self.kv('put', f'session:{number}', '0100000000000000', '--value-as', 'hex')
+        self.kv('put', 'ada', 'lovelace')
+        self.kv('put', 'bob', 'kahn')
+        self.assertIn('with 5 records', self.kv('mark').stdout)
+        self.kv('clock', '100')
+        self.assertIn('with 2 records', self.kv('mark').stdout)
+        self.assertEqual(self.kv('--at-mark', 'count').stdout, '2\n')
+        self.assertEqual(json.loads(self.kv('mark', '--json').stdout)['records'], 2)
+        self.kv('put', 'eve', '1')
+        self.assertIn('with 2 records', self.kv('rewind').stdout)
+        self.assertEqual(json.loads(self.kv('rewind', '--json').stdout)['records'], 2)
+        self.assertEqual(self.kv('count').stdout, '2\n')
+
+
 class ValuesThatGrow(CommandLine):
     def test_append_from_arguments_and_standard_input(self):
         self.assertIn('appended', self.kv('append', 'log', 'one\n').stdout)
