@@ -196,7 +196,8 @@ void add_list_and_scan(KvState& state, const AddVerb& verb) {
   auto* scan = verb("scan", "Print records in the order of their keys",
                     [&] { return kv_scan(state.target, state.scan); });
   scan->add_option("--from", state.scan.from, "Keys from this one on")->type_name("KEY");
-  scan->add_option("--to", state.scan.to, "Keys below this one")->type_name("KEY");
+  scan->add_option("--to", state.scan.to, "Keys below this one; default: to the last")
+      ->type_name("KEY");
   scan->add_option("--prefix", state.scan.prefix, "Only keys that begin with this");
   add_encoding(scan, "--key-as", state.scan.key_encoding,
                "How --from, --to and --prefix are written");

@@ -320,22 +320,22 @@ class RecordLines {
 };
 
 struct KeyRange {
-  std::string from, to, prefix;  // Empty: no bound.
+  std::string from, prefix;       // Empty: no bound.
+  std::optional<std::string> to;  // Absent: no bound. No key is below the empty one.
 };
 
 // From `from` on and below `to`, or from the end down.
 Status scan(kv::Cursor& cursor, const KeyRange& range, bool reverse, RecordLines& lines) {
   const std::string& prefix = range.prefix;
   if (reverse) {
-    if (cursor.last(prefix) && !range.to.empty() && cursor.key() >= range.to)
-      cursor.seek_below(range.to);
+    if (cursor.last(prefix) && range.to && cursor.key() >= *range.to) cursor.seek_below(*range.to);
   } else if (range.from > prefix) {
     cursor.seek(range.from);
   } else {
     cursor.first(prefix);
   }
   for (; cursor && cursor.key().starts_with(prefix); reverse ? cursor.prev() : cursor.next()) {
-    if (reverse ? cursor.key() < range.from : !range.to.empty() && cursor.key() >= range.to) break;
+    if (reverse ? cursor.key() < range.from : range.to && cursor.key() >= *range.to) break;
     if (!lines.print(cursor.key(), cursor.value())) break;
   }
   return cursor.status();
@@ -367,17 +367,24 @@ int kv_scan(const KvTarget& target, const ScanArguments& arguments) {
   KeyRange range;
   for (const auto& [name, text, bytes] :
        {std::tuple{"--from", &arguments.from, &range.from},
-        std::tuple{"--to", &arguments.to, &range.to},
         std::tuple{"--prefix", &arguments.prefix, &range.prefix}}) {
     auto decoded = option_bytes(name, *text, arguments.key_encoding);
     if (!decoded) return report_error(target, decoded.error());
     *bytes = std::move(*decoded);
   }
-  if (!range.to.empty() && range.from >= range.to) {
-    return refuse(target,
-                  fmt::format("no key lies between --from '{}' and --to '{}'", visible(range.from),
-                              visible(range.to)),
-                  "--from has to be below --to; --reverse turns the order round, not the bounds.");
+  if (arguments.to) {
+    auto decoded = option_bytes("--to", *arguments.to, arguments.key_encoding);
+    if (!decoded) return report_error(target, decoded.error());
+    range.to = std::move(*decoded);
+  }
+  if (range.to && range.from >= *range.to) {
+    return refuse(
+        target,
+        fmt::format("no key lies between --from '{}' and --to '{}'", visible(range.from),
+                    visible(*range.to)),
+        range.to->empty()
+            ? "No key is below the empty one. Leave --to out for all keys to the last."
+            : "--from has to be below --to; --reverse turns the order round, not the bounds.");
   }
   bool typed = false;
   auto store = open_for_reading(target, &typed, /*order=*/true);

@@ -56,7 +56,8 @@ struct ExpireArguments {
   Encoding key_encoding = Encoding::kText;
 };
 struct ScanArguments : ListArguments {
-  std::string from, to;  // Keys from the one on, and below the other; empty: no bound.
+  std::string from;               // Keys from this one on.
+  std::optional<std::string> to;  // Keys below this one; absent: to the end.
   bool reverse = false;
 };
 struct ImportArguments {

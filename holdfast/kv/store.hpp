@@ -252,7 +252,8 @@ class StoreBase {
   // Erases the keys that begin with `prefix`, or those from `from` on and below `to`, and returns
   // how many: in groups that share fences, not at once, so a crash or an error leaves a part of
   // them, and a key that comes meanwhile may stay. O(those). Errors: those of a cursor and of
-  // erase; kInvalidOption (`from` is not below `to`).
+  // erase; kInvalidOption (`from` is not below `to`). An empty `to` is refused: no key is below it,
+  // and it does not mean the end.
   Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});
   Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
                                     WriteOptions options = {});

@@ -327,6 +327,7 @@ TEST_P(Ordered, RangesAreCountedAndErased) {
   EXPECT_EQ(store.erase_range("even1100", "even1200").value(), 0u);
   EXPECT_EQ(store.erase_range("b", "a").code(), Errc::kInvalidOption);
   EXPECT_EQ(store.erase_range("a", "a").code(), Errc::kInvalidOption);
+  EXPECT_EQ(store.erase_range("a", "").code(), Errc::kInvalidOption) << "it is not the end";
 
   const Snapshot before = store.snapshot();
   EXPECT_EQ(store.erase_prefix("odd").value(), 200u);

@@ -102,6 +102,13 @@ class Scans(Command):
         self.refused('kv', self.store, 'scan', '--from', 'c', '--to', 'a', says=("'c'", "'a'", '--reverse'))
         self.refused('kv', self.store, 'scan', '--from', 'b', '--to', 'b', '--reverse', says='no key lies between')
 
+    def test_an_empty_end_is_refused_as_erase_range_refuses_it(self):
+        """It meant no end: with a variable that is not set, `--to "$END"` printed all keys."""
+        self.kv('put', 'b', '1')
+        for words in (['--to', ''], ['--from', 'a', '--to', ''], ['--to', '', '--reverse'], ['--to', '', '--key-as', 'hex']):
+            self.refused('kv', self.store, 'scan', *words, says=('no key lies between', 'Leave --to out'))
+        self.assertEqual(self.kv('scan', '--from', ''), b'b\t1\n')
+
     def test_a_keyspace_is_scanned_alone(self):
         self.kv('create-space', 'users')
         self.kv('put', 'eve', 'of the store')
