@@ -266,7 +266,7 @@ void add_import(KvState& state, const AddVerb& verb) {
       "csv             KEY,VALUE; quotes as in RFC 4180; a field \\x00ff is bytes as hex digits\n"
       "tsv             KEY, a tab, VALUE, as `list` prints; \\t \\n \\r \\\\ \\0 \\x00 stand for "
       "bytes\n"
-      "mdb-dump        of `mdb_dump` (LMDB), with -p or without; one database\n"
+      "mdb-dump        of `mdb_dump` (LMDB), with -p or without; the first database\n"
       "ldb-dump        of `ldb dump --hex` (RocksDB)\n"
       "stanzas         the key is the field Package, or --key Package,Version,Architecture joined "
       "by _; the value is the stanza's text\n"

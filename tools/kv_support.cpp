@@ -90,7 +90,8 @@ std::string remedy(const std::string& spec, const Error& error) {
              "changed.";
     case Errc::kWrongType:
       return "A program with fixed key and value types made it, and that program writes to it. "
-             "Here get, list, scan, count, export, erase, stats, verify and reclaim work.";
+             "Here get, list, scan, count, export, erase, expiry, stats, verify, reclaim, mark, "
+             "rewind, backup and restore work.";
     case Errc::kCorrupt:
       return fmt::format(
           "`holdfast kv {0} verify` names the damage; `holdfast kv {0} export` saves what is "

@@ -96,11 +96,25 @@ class TypedStores(CommandLine):
         self.assertEqual(json.loads(self.run_command('kv', 'restore', 'backups', 'more', '--json').stdout)['records'], 100)
 
     def test_it_is_not_written_to_and_the_message_says_what_works(self):
-        for words in (('put', 'k', 'v'), ('import', '-')):
-            said = self.kv(*words, code=1, stdin='{"key":"a","value":"b"}\n').stderr
+        for words in (('put', 'k', 'v'), ('append', 'k', 'v'), ('merge', 'k', 'add', '1'), ('import', '-'), ('script', '-'),
+                      ('expire', '--ttl', '5'), ('clock', '7'), ('create-space', 's'), ('drop-space', 's')):
+            said = self.kv(*words, code=1, stdin='get a\n' if 'script' in words else '{"key":"a","value":"b"}\n').stderr
             self.assertIn('wrong type', said)
             self.assertIn('verify', said)
         self.assertEqual(self.kv('count').stdout, '100\n')
+
+    def test_the_guide_names_every_verb_as_working_or_refused(self):
+        text = (pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'command.md').read_text()
+        works, refused = (set(re.findall(r'`([a-z-]+)`', part)) for part in
+                          re.search(r'- These work:(.*?)- These are refused \(`wrong_type`\):(.*?)\n\n', text, re.S).groups())
+        self.assertEqual(works | refused, set(Answers.WORDS))
+        self.kv('mark')
+        self.kv('backup', 'backups')
+        for verb in sorted(works | refused):
+            keys = {'get': '0700000000000000', 'erase': '0800000000000000'}
+            words = ['--key-as', 'hex', keys[verb]] if verb in keys else Answers.WORDS[verb]
+            done = self.kv(verb, *words, code=None, stdin='get a\n' if verb == 'script' else '{"key":"a","value":"b"}\n')
+            self.assertEqual((done.returncode, 'wrong type' in done.stderr), (1, True) if verb in refused else (0, False), verb)
 
 
 class Errors(CommandLine):
