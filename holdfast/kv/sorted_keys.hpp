@@ -36,7 +36,8 @@ class SortedKeys {
     }
     static Key of(std::string_view text) {
       std::uint64_t first = 0;
-      std::memcpy(&first, text.data(), std::min(text.size(), sizeof first));
+      // The empty key may have no address: memcpy() of a null pointer is undefined.
+      if (!text.empty()) std::memcpy(&first, text.data(), std::min(text.size(), sizeof first));
       return {__builtin_bswap64(first), text};
     }
   };
