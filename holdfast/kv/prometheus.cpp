@@ -2,19 +2,36 @@
 
 #include <cstdio>
 
+#include <holdfast/base/format.hpp>
+
 namespace holdfast::kv {
 namespace {
 
-// Values of labels: backslash, quote and newline are escaped.
+// The bytes of the character that `text` begins with; 0 if it is no UTF-8.
+std::size_t character_bytes(std::string_view text) {
+  for (std::size_t bytes = 1; bytes <= 4 && bytes <= text.size(); ++bytes) {
+    if (is_valid_utf8(text.substr(0, bytes))) return bytes;
+  }
+  return 0;
+}
+
+// Values of labels: backslash, quote and newline are escaped. The format is UTF-8, a path may be
+// any bytes: one that is none becomes \xNN. Else a scraper would refuse the whole text.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\n') {
+  while (!text.empty()) {
+    const std::size_t bytes = character_bytes(text);
+    if (bytes == 0) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\\\x%02x", static_cast<unsigned char>(text.front()));
+      out += code;
+    } else if (text.front() == '\n') {
       out += "\\n";
-      continue;
+    } else {
+      if (text.front() == '\\' || text.front() == '"') out += '\\';
+      out += text.substr(0, bytes);
     }
-    if (c == '\\' || c == '"') out += '\\';
-    out += c;
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
   return out;
 }
@@ -73,19 +90,20 @@ std::string seconds(std::uint64_t ns) {
   return text;
 }
 
-// Buckets by powers of two of nanoseconds, from the first that holds a call to the last.
+// Buckets by powers of two of nanoseconds, from 63 ns to 17 s, always the same: to Prometheus a
+// series that begins with a value has not grown by it, so rate() would miss the first calls of a
+// bucket.
 void append_histogram(std::string& out, const std::string& name, const std::string& labels,
                       const LatencyCounts& counts) {
   constexpr std::size_t kParts = 4;
+  constexpr std::uint64_t kLeastNs = 63, kMostNs = (std::uint64_t{1} << 34) - 1;
   std::uint64_t below = 0;
   for (std::size_t bucket = 0; bucket < LatencyCounts::kBuckets; ++bucket) {
     below += counts.buckets[bucket];
-    // The last bucket has no bound; that is +Inf below.
-    if (bucket % kParts != kParts - 1 || bucket + 1 == LatencyCounts::kBuckets || below == 0)
-      continue;
-    out += name + "_bucket{" + labels + ",le=\"" + seconds(LatencyCounts::largest_ns(bucket)) +
-           "\"} " + std::to_string(below) + '\n';
-    if (below == counts.calls) break;
+    const std::uint64_t bound = LatencyCounts::largest_ns(bucket);
+    if (bucket % kParts != kParts - 1 || bound < kLeastNs || bound > kMostNs) continue;
+    out += name + "_bucket{" + labels + ",le=\"" + seconds(bound) + "\"} " + std::to_string(below) +
+           '\n';
   }
   const auto calls = std::to_string(counts.calls);
   out += name + "_bucket{" + labels + ",le=\"+Inf\"} " + calls + '\n';
@@ -109,13 +127,15 @@ std::string prometheus_text(const StoreStats& stats, const Latencies& latencies,
   for (const Metric& counter : kCounters)
     append(counter, "counter");
 
+  // All verbs, also those that were not called yet; none where nothing is or was timed.
+  bool timed = latencies.one_in != 0;
+  for (const LatencyCounts& counts : latencies.verbs)
+    timed |= counts.calls != 0;
+  if (!timed) return out;
   const std::string name = "holdfast_store_verb_duration_seconds";
-  bool described = false;
+  describe(out, name, "How long the calls took that were timed.", "histogram");
   for (std::size_t i = 0; i < kTimedVerbs; ++i) {
     const auto verb = static_cast<TimedVerb>(i);
-    if (latencies.of(verb).calls == 0) continue;
-    if (!described) describe(out, name, "How long the calls took that were timed.", "histogram");
-    described = true;
     append_histogram(out, name, label + ",verb=\"" + std::string(kv::name(verb)) + '"',
                      latencies.of(verb));
   }

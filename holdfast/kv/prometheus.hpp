@@ -12,7 +12,8 @@
 namespace holdfast::kv {
 
 // The exposition format, version 0.0.4: HELP and TYPE of each metric, then its samples, with the
-// label store="…". Verbs that were never timed have no histogram. Pure.
+// label store="…", in which bytes that are no UTF-8 are \xNN. While calls are timed, and
+// afterwards, each verb has a histogram with the same buckets, whatever was called. Pure.
 std::string prometheus_text(const StoreStats& stats, const Latencies& latencies,
                             std::string_view store);
 
