@@ -54,6 +54,12 @@ void print_preface(const results::Document& document) {
 int run_suite(SuiteBenchArguments& arguments) {
   auto& options = arguments.options;
   const auto& command = arguments.bench.command;
+  if (arguments.bench.check_mix != nullptr) {
+    if (const auto status = arguments.bench.check_mix(options); !status) {
+      complain("holdfast " + command, plain(status.error()));
+      return kExitBadRequest;
+    }
+  }
   if (arguments.bench.prepare != nullptr) arguments.bench.prepare(options.region);
   options.progress = !arguments.quiet;
   const auto& json = arguments.json;
@@ -128,6 +134,11 @@ void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) 
   app.add_option("--seconds", options.seconds, "Seconds a phase takes at most")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of random places")->capture_default_str();
+  if (bench.check_mix != nullptr) {
+    app.add_option("--mix", options.mix,
+                   "What point measures in place of its own operations, in percent: "
+                   "find:70,update:20,insert:10");
+  }
   if (bench.peers) {
     app.add_option("--peer-directory", options.peer_directory,
                    "For peers that need files (default: beside --region, or /dev/shm)");

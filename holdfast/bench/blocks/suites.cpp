@@ -142,6 +142,7 @@ results::Fields command_of(const std::string& name, const BlocksBenchOptions& op
   command.set("repeat", options.repeat);
   command.set("phase_seconds_max", options.seconds);
   command.set("seed", options.seed);
+  if (!options.mix.empty()) command.set("mix", options.mix);
   return command;
 }
 

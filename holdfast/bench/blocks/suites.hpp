@@ -40,6 +40,8 @@ struct BlocksBenchOptions {
   bool erase_device = false;  // Consent: a device in `region` loses all it holds.
   bool quick = false;         // Three points per curve, where a suite has more.
   bool latency = false;       // Percentiles, from a pass of their own.
+  // For suites that mix operations (bench/index/mix.hpp); empty: what they have.
+  std::string mix;
   bool progress = false;
   std::uint64_t seed = 1;
 

@@ -11,6 +11,7 @@
 #include <holdfast/bench/index/adapters.hpp>
 #include <holdfast/bench/index/index_suites.hpp>
 #include <holdfast/bench/index/key_choice.hpp>
+#include <holdfast/bench/index/mix.hpp>
 
 namespace holdfast::bench::index {
 
@@ -27,6 +28,7 @@ class IndexSubject final : public blocks::BlockSubject {
   IndexSubject(const blocks::Context& context, Distribution distribution, std::uint64_t records = 0)
       : BlockSubject(context),
         distribution_(distribution),
+        mix_(context.options.mix.empty() ? Mix{} : Mix::parse(context.options.mix).value()),
         records_(records != 0 ? records : records_of(context)) {}
 
   Status create() override {
@@ -46,10 +48,12 @@ class IndexSubject final : public blocks::BlockSubject {
     if (kInterleaved) return operation == "find" || operation == "insert";
     if (operation == "scan_100") return Adapter::kScans;
     if (operation == "open") return Adapter::kPersistent;
+    if (operation == mix_.name()) return Adapter::kUpdates || mix_.update == 0;
     return Adapter::kUpdates || operation == "find" || operation == "insert";
   }
   bool counts_persists() const override { return Adapter::kPersistent; }
   std::uint64_t operations_bound(const std::string& operation) const override {
+    if (operation == mix_.name()) return mix_.insert == 0 ? 0 : records_ / 4 * 100 / mix_.insert;
     return operation == "insert" ? records_ / 4 : 0;
   }
   results::Fields facts() const override {
@@ -77,11 +81,12 @@ class IndexSubject final : public blocks::BlockSubject {
     if (operation == "find") return mixed(thread, session, choice, 0);
     if (operation == "update") return mixed(thread, session, choice, 100);
     if (operation == "mixed_90_10") return mixed(thread, session, choice, 10);
+    if (operation == mix_.name()) return mixed_as_asked(thread, session, choice);
     if constexpr (Adapter::kScans) return scan(thread, session, choice);
     return Error{Errc::kUnsupported, operation};
   }
   Status after(const Phase& phase) override {
-    if (phase.operation != "insert") return {};
+    if (phase.operation != "insert" && phase.operation != mix_.name()) return {};
     Session session(*adapter_);
     for (unsigned thread = 0; thread < phase.threads; ++thread) {
       for (std::uint64_t i = 0; i < inserted_[thread]; ++i) {
@@ -128,6 +133,22 @@ class IndexSubject final : public blocks::BlockSubject {
       else if (!session.update(key, value_of(key, i)))
         thread.wrong("key " + std::to_string(key) + " was not updated");
     });
+  }
+  // Keys that it inserts are new, those of the others are drawn.
+  Status mixed_as_asked(PhaseThread& thread, Session& session, const KeyChoice& choice) {
+    std::uint64_t inserted = 0;
+    const auto status = blocks::timed_loop(thread, kChunk, 1, 16, [&](std::uint64_t i) {
+      const auto operation = mix_.at(i);
+      const auto key = operation == MixedOperation::kInsert ? new_key(thread.index(), inserted++)
+                                                            : choice.key(i);
+      if (operation == MixedOperation::kFind)
+        check(thread, key, session.find(key));
+      else if (operation == MixedOperation::kUpdate ? !session.update(key, value_of(key, i))
+                                                    : !session.insert(key, value_of(key)))
+        thread.wrong("key " + std::to_string(key) + " was not updated or inserted");
+    });
+    inserted_[thread.index()] = inserted;
+    return status;
   }
   Status scan(PhaseThread& thread, Session& session, const KeyChoice& choice) {
     return blocks::timed_loop(thread, 1, 1, kScanned * 16, [&](std::uint64_t i) {
@@ -183,6 +204,7 @@ class IndexSubject final : public blocks::BlockSubject {
   }
 
   const Distribution distribution_;
+  const Mix mix_;  // With no shares: none was asked for.
   const std::uint64_t records_;
   std::optional<Adapter> adapter_;
   std::array<std::uint64_t, 64> inserted_{};  // By thread, in the last phase.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/bench/index/index_subject.hpp>
+#include <holdfast/bench/index/mix.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -49,7 +50,9 @@ std::vector<Experiment> point_experiments(const Context& context) {
     experiment.plan.subjects.push_back(absl_entry(context, distribution));
     experiment.plan.operations = {{"find", {}}, {"update", {}}, {"mixed_90_10", {}}};
     // New keys are what they are, however old ones are drawn.
-    if (distribution == Distribution::kUniform)
+    if (!context.options.mix.empty())
+      experiment.plan.operations = {{Mix::parse(context.options.mix).value().name(), {}}};
+    else if (distribution == Distribution::kUniform)
       experiment.plan.operations.push_back({"insert", {}});
     experiment.plan.baseline = "dash";
     experiments.push_back(std::move(experiment));
@@ -173,6 +176,16 @@ const std::vector<blocks::Suite>& suites() {
        &limit_experiments},
   };
   return all;
+}
+
+Status check_mix(const blocks::BlocksBenchOptions& options) {
+  if (options.mix.empty()) return {};
+  HF_RETURN_IF_ERROR(Mix::parse(options.mix));
+  const auto& chosen = options.suites;
+  if (chosen.empty() || std::find(chosen.begin(), chosen.end(), "point") != chosen.end()) return {};
+  return Error{
+      Errc::kInvalidOption,
+      "--mix '" + options.mix + "': it is for the suite point, which is not among --suite"};
 }
 
 // A sixty-fourth of the bytes: 16 for the record, the rest for half full nodes and new keys.

@@ -22,6 +22,10 @@ namespace holdfast::bench::index {
 
 const std::vector<blocks::Suite>& suites();
 
+// Whether suites can be run with options.mix: `point` has it in place of its own operations. Before
+// run_suites(). Errors: kInvalidOption.
+Status check_mix(const blocks::BlocksBenchOptions& options);
+
 // Records that an index holds before it is measured.
 std::uint64_t records_of(const blocks::Context& context);
 
