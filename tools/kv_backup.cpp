@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "console.hpp"
+#include "kv_keys.hpp"
 #include "kv_verbs.hpp"
 #include "text_layout.hpp"
 
@@ -186,12 +187,12 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
                      {"directory", arguments.directory},
                      {"backup", restored->number},
                      {"version", restored->version},
-                     {"records", store ? Json(store->count()) : Json()},
+                     {"records", store ? Json(records_of(*store)) : Json()},
                      {"bytes", restored->bytes}}
                     .dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     out("restored backup {} into {}: {}, {}\n", restored->number, arguments.store,
-        store ? counted(store->count(), "record") : "another process has it open",
+        store ? counted(records_of(*store), "record") : "another process has it open",
         bytes_text(restored->bytes));
   }
   return kExitDone;

@@ -83,4 +83,11 @@ class Keys {
   bool ordered_;
 };
 
+// As `count` tells them, for a verb that has done its work, whatever is damaged: then it is what the
+// index has.
+inline std::uint64_t records_of(kv::Store<>& store) {
+  const auto keys = Keys::of(store, {});
+  return keys ? keys->count().value_or(store.count()) : store.count();
+}
+
 }  // namespace holdfast::tools

@@ -9,16 +9,6 @@
 #include "text_layout.hpp"
 
 namespace holdfast::tools {
-namespace {
-
-// As `count` tells them: without what has expired. The mark is made or gone back to, whatever is
-// damaged: then it is what the index has.
-std::uint64_t records_of(kv::Store<>& store) {
-  if (const auto keys = Keys::of(store, {}); keys) return keys->count().value_or(store.count());
-  return store.count();
-}
-
-}  // namespace
 
 int kv_mark(const KvTarget& target, bool drop) {
   auto store = open_for_reclaiming(target.spec);

@@ -477,8 +477,8 @@ class Lists(CommandLine):
 
 
 class Marks(CommandLine):
-    def test_mark_and_rewind_say_as_many_records_as_count(self):
-        """Both counted the records that had expired."""
+    def test_mark_rewind_and_restore_say_as_many_records_as_count(self):
+        """Both counted the records that had expired, and so did restore."""
         self.kv('expire', '--prefix', 'session:', '--ttl', '5')
         for number in range(3):  # Each begins with its stamp: 1, in 8 bytes.
             self.kv('put', f'session:{number}', '0100000000000000', '--value-as', 'hex')
@@ -492,6 +492,9 @@ class Marks(CommandLine):
         self.kv('put', 'eve', '1')
         self.assertIn('with 2 records', self.kv('rewind').stdout)
         self.assertEqual(json.loads(self.kv('rewind', '--json').stdout)['records'], 2)
+        self.kv('backup', 'backups')
+        self.assertIn(': 2 records', self.run_command('kv', 'restore', 'backups', 'again').stdout)
+        self.assertEqual(self.run_command('kv', 'again', 'count').stdout, '2\n')
         self.assertEqual(self.kv('count').stdout, '2\n')
 
 
