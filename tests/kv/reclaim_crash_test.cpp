@@ -196,7 +196,7 @@ TEST_P(KvReclaimCrash, ACopyCountsAlsoWhereItLiesBeforeItsOriginal) {
     std::optional<Checkpoint> kept;
     store.other([&] { kept = store.store().checkpoint().value(); });
     store.pass();
-    store.seal();
+    store.other([&] { ForTests::seal_relocated(store.store()).value(); });
     store.update_word("d", 0, 77);
     store.update_word("e", 8, 78);
   };
