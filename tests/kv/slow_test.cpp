@@ -1,8 +1,18 @@
 // What takes minutes or gigabytes. By hand and in full checks: kv_slow_test.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <vector>
 
 #include <holdfast/base/meminfo.hpp>
+#include <holdfast/base/random.hpp>
+#include <holdfast/kv/checkpoint.hpp>
 
+#include "kept_checkpoints.hpp"
 #include "space.hpp"
 
 namespace holdfast::kv {
@@ -56,6 +66,74 @@ TEST(Slow, FiveMillionOverwritesUnderOneSnapshotFitIntoSixteenMiB) {
     ASSERT_TRUE(put) << i << ": " << put.error().message();
   }
   EXPECT_TRUE(contents_of(snapshot) == then);
+}
+
+// Two writers at full speed that stand for a moment now and then: in it a checkpoint and a snapshot
+// are taken. Runs are copied while they write on. HOLDFAST_TEST_SECONDS: another time.
+TEST(Slow, CheckpointsUnderFullLoadAreTheSnapshotsOfTheirMoments) {
+  const Scratch scratch = Scratch::tmpfs();
+  const char* given = std::getenv("HOLDFAST_TEST_SECONDS");
+  const std::chrono::seconds time(given != nullptr ? std::atoi(given) : 120);
+  auto store = Store<>::open(scratch.path("store") + "?granularity=line").value();
+  constexpr int kWriters = 2;
+  std::atomic<bool> rest{false}, stop{false};
+  std::atomic<int> resting{0};
+  std::atomic<std::uint64_t> writes{0};
+  const auto write = [&](std::uint64_t seed) {
+    Random random(seed);
+    for (std::uint64_t i = 0; !stop; ++i) {
+      if (rest) {
+        ++resting;
+        while (rest)
+          std::this_thread::yield();
+        --resting;
+      }
+      const std::string key = "key" + std::to_string(random.below(100'000));
+      const auto choice = random.below(10);
+      if (choice < 7) {
+        ASSERT_TRUE(store.put(key, text_of(i, 50 + i % 300)));
+      } else if (choice < 8) {
+        ASSERT_TRUE(store.append(key, text_of(i, 40)));
+      } else {
+        const auto erased = store.erase(key);
+        ASSERT_TRUE(erased || erased.code() == Errc::kNotFound);
+      }
+      ++writes;
+    }
+  };
+  std::vector<std::thread> writers;
+  for (std::uint64_t i = 0; i < kWriters; ++i)
+    writers.emplace_back(write, i + 1);
+  Kept kept;
+  int rounds = 0;
+  const auto end = std::chrono::steady_clock::now() + time;
+  for (; std::chrono::steady_clock::now() < end && !testing::Test::HasFailure(); ++rounds) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    rest = true;
+    while (resting != kWriters && !testing::Test::HasFailure())
+      std::this_thread::yield();
+    const Snapshot snapshot = store.snapshot();
+    const Checkpoint checkpoint = store.checkpoint().value();
+    rest = false;
+    kept.take(checkpoint);
+    std::erase_if(kept.runs, [&](const auto& run) {
+      return std::ranges::none_of(checkpoint.runs(),
+                                  [&](const auto& one) { return one.name == run.first; });
+    });
+    const std::string copy_at = scratch.path("copy");
+    std::filesystem::remove_all(copy_at);
+    ASSERT_TRUE(kept.restore_to(copy_at + "?granularity=line"));
+    auto copy = Store<>::open(copy_at + "?granularity=line").value();
+    EXPECT_TRUE(contents_of(copy) == contents_of(snapshot)) << "round " << rounds;
+    while (resting != 0)
+      std::this_thread::yield();
+  }
+  stop = true;
+  for (auto& writer : writers)
+    writer.join();
+  std::printf("%d checkpoints beside %llu writes\n", rounds,
+              static_cast<unsigned long long>(writes.load()));
+  EXPECT_GT(rounds, 0);
 }
 
 // 100 M keys put and erased over 1 M that never change. HOLDFAST_TEST_KEYS: another number of them.
