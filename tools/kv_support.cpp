@@ -122,10 +122,10 @@ std::string error_document(std::string_view kind, std::string_view message, std:
   append_json_member(text, "kind", kind);
   // A path may be any bytes; a program looks for "message", whatever they are.
   text += ",\"message\":";
-  append_json_string(text, is_utf8(message) ? std::string(message) : visible(message));
+  append_json_string(text, is_valid_utf8(message) ? std::string(message) : visible(message));
   if (!help.empty()) {
     text += ",\"remedy\":";
-    append_json_string(text, is_utf8(help) ? std::string(help) : visible(help));
+    append_json_string(text, is_valid_utf8(help) ? std::string(help) : visible(help));
   }
   return text + "}}\n";
 }

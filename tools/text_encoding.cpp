@@ -9,26 +9,6 @@
 namespace holdfast::tools {
 namespace {
 
-// Bytes of the well-formed sequence that starts `text` (1 to 4), or 0 if there is none.
-std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const auto continues = [&](std::size_t at, unsigned low = 0x80, unsigned high = 0xBF) {
-    return at < text.size() && byte(at) >= low && byte(at) <= high;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {  // No overlong forms after E0, no surrogates after ED.
-    const bool second = continues(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF);
-    return second && continues(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {  // No overlong forms after F0, nothing above U+10FFFF.
-    const bool second = continues(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF);
-    return second && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -51,21 +31,12 @@ int hex_digit(char c) {
 
 }  // namespace
 
-bool is_utf8(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t length = utf8_sequence(bytes);
-    if (length == 0) return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
-
 bool is_printable(std::string_view bytes) {
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F) return false;
   }
-  return is_utf8(bytes);
+  return is_valid_utf8(bytes);
 }
 
 std::string to_hex(std::string_view bytes) {
@@ -197,7 +168,7 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 void append_json_member(std::string& out, std::string_view name, std::string_view bytes) {
-  const bool text = is_utf8(bytes);
+  const bool text = is_valid_utf8(bytes);
   out += '"';
   out += name;
   out += text ? "\":" : "64\":\"";

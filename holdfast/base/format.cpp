@@ -73,23 +73,6 @@ Result<std::uint64_t> parse_scaled(std::string_view text, std::string_view what,
   return static_cast<std::uint64_t>(value);
 }
 
-// Bytes of the valid UTF-8 sequence at the start of `text`, or 0. Overlong forms, surrogates and
-// code points beyond U+10FFFF are invalid (Unicode 15, table 3-7).
-std::size_t utf8_sequence(std::string_view text) {
-  const auto at = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const auto lead = at(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  const auto second_low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const auto second_high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (at(1) < second_low || at(1) > second_high) return 0;
-  for (std::size_t index = 2; index < length; ++index) {
-    if ((at(index) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 std::string format_bytes(std::uint64_t bytes) {
@@ -146,6 +129,21 @@ std::string_view closest(std::string_view word, std::span<const std::string_view
     if (steps < best_distance) best_distance = steps, best = candidate;
   }
   return best;
+}
+
+std::size_t utf8_sequence(std::string_view text) {
+  const auto at = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const auto lead = at(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  const auto second_low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  const auto second_high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (at(1) < second_low || at(1) > second_high) return 0;
+  for (std::size_t index = 2; index < length; ++index) {
+    if ((at(index) & 0xc0) != 0x80) return 0;
+  }
+  return length;
 }
 
 bool is_valid_utf8(std::string_view text) {

@@ -30,6 +30,9 @@ Result<std::uint64_t> parse_count(std::string_view text, std::string_view what);
 // The candidate nearest to `word` by edit distance, or empty where none is near enough to be meant.
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 
+// Bytes of the character that `text`, which is not empty, begins with; 0: that is no valid UTF-8.
+// Overlong forms, surrogates and code points beyond U+10FFFF are not (Unicode 15, table 3-7).
+std::size_t utf8_sequence(std::string_view text);
 bool is_valid_utf8(std::string_view text);
 // What some programs write before UTF-8; no part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";

@@ -7,20 +7,12 @@
 namespace holdfast::kv {
 namespace {
 
-// The bytes of the character that `text` begins with; 0 if it is no UTF-8.
-std::size_t character_bytes(std::string_view text) {
-  for (std::size_t bytes = 1; bytes <= 4 && bytes <= text.size(); ++bytes) {
-    if (is_valid_utf8(text.substr(0, bytes))) return bytes;
-  }
-  return 0;
-}
-
 // Values of labels: backslash, quote and newline are escaped. The format is UTF-8, a path may be
 // any bytes: one that is none becomes \xNN. Else a scraper would refuse the whole text.
 std::string escaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
+    const std::size_t bytes = utf8_sequence(text);
     if (bytes == 0) {
       char code[8];
       std::snprintf(code, sizeof code, "\\\\x%02x", static_cast<unsigned char>(text.front()));

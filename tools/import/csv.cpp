@@ -208,7 +208,7 @@ class CsvParser final : public RecordParser {
 };
 
 void append_csv_field(std::string& out, std::string_view bytes, bool as_hex) {
-  if (as_hex || !is_utf8(bytes) || bytes.starts_with(kBytes) ||
+  if (as_hex || !is_valid_utf8(bytes) || bytes.starts_with(kBytes) ||
       bytes.find('\0') != std::string_view::npos) {
     out.append(kBytes).append(to_hex(bytes));
     return;
