@@ -13,7 +13,6 @@ whole.
   tests/mutation.py build/release/tests/kv/kv_tests_traced
   tests/mutation.py BINARY --changed main             only sites in lines changed since that revision
   tests/mutation.py BINARY --only holdfast/kv/        only sites whose path begins so
-  tests/mutation.py BINARY --sample N --seed TEXT     N of the sites, drawn by TEXT
   tests/mutation.py BINARY -- --gtest_filter='Kv*'    arguments for the binary
 
 The allow-list (tests/mutation_allow.txt) holds accepted survivors, one per line:
@@ -24,7 +23,6 @@ Line numbers go stale; "fence holdfast/kv/store.cpp `text of the statement`  rea
 import argparse
 import concurrent.futures
 import os
-import random
 import re
 import subprocess
 import sys
@@ -111,8 +109,6 @@ def main():
     parser.add_argument("--changed", metavar="BASE", help="only sites in lines changed since this git revision")
     parser.add_argument("--only", metavar="PREFIX", default="holdfast/",
                         help="only sites whose path begins so (default: holdfast/)")
-    parser.add_argument("--sample", type=int, metavar="N", help="so many of the sites at most")
-    parser.add_argument("--seed", default="1", metavar="TEXT", help="which of them (default: 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--timeout", type=float, default=600, metavar="S",
                         help="for a test without a mutant; with one it gets five times what it took, "
@@ -124,9 +120,8 @@ def main():
     arguments = sys.argv[end + 1:]  # For the binary.
     if not os.access(options.binary, os.X_OK):
         wrong(f"{options.binary} is not a program that can be run")
-    for name, number in (("jobs", options.jobs), ("sample", options.sample)):
-        if number is not None and number < 1:
-            wrong(f"--{name} {number}: must be at least 1")
+    if options.jobs < 1:
+        wrong(f"--jobs {options.jobs}: must be at least 1")
 
     binary = str(Path(options.binary).resolve())
     allowed = read_allowed(options.allow)
@@ -147,10 +142,6 @@ def main():
               (f" in lines changed since {options.changed}" if options.changed is not None else ""))
         return 0
 
-    if options.sample is not None:
-        print(f"{min(options.sample, len(sites))} of {len(sites)} sites, drawn by --seed {options.seed}")
-        random.Random(options.seed).shuffle(sites)
-        del sites[options.sample:]
     noticed, by_timeout, survivors, excused = 0, 0, [], []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = {pool.submit(notice, tests, site, {"HOLDFAST_DROP_SITE": site}): site for site in sites}
