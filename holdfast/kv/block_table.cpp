@@ -189,6 +189,7 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
   const std::uint64_t old_size = medium_.size_bytes();
   if (old_size < new_size) {
     auto grown = medium_.region().grow(whole_units(new_size));
+    growth_refused_.store(!grown, std::memory_order_relaxed);
     // For a put, kNotFound would mean something else than a directory that is gone.
     if (grown.code() == Errc::kNotFound) return Error{Errc::kIo, grown.error().detail};
     HF_RETURN_IF_ERROR(std::move(grown));

@@ -155,6 +155,11 @@ class BlockTable {
   Status free_runs(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
   // By one, unless another thread did so since blocks() was `blocks_seen`.
   Status grow_by_segment(std::uint64_t blocks_seen) HF_EXCLUDES(growth_mutex_, mutex_);
+  // Whether it may still grow, by its limit and by what its file system said last.
+  bool may_grow() const {
+    return !growth_refused_.load(std::memory_order_relaxed) &&
+           blocks() * geometry_.block_bytes + geometry_.segment_bytes <= max_bytes_;
+  }
   // Gives at most so many free segments at the end back to the system, keeping so many free blocks
   // and so many segments. Returns the bytes. O(bytes given back), in the system.
   Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1,
@@ -293,6 +298,7 @@ class BlockTable {
   std::uint64_t first_free_ HF_GUARDED_BY(mutex_) = 1;  // No free block lies before it.
   std::atomic<std::uint64_t> free_count_{0};
   std::atomic<std::uint64_t> spaces_{0};
+  std::atomic<bool> growth_refused_{false};   // By the file system, last time.
   std::atomic<std::uint64_t> bits_bytes_{0};  // All dead bits, in DRAM.
   struct Generations {
     std::uint64_t next = 1;

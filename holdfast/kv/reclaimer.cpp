@@ -63,8 +63,9 @@ bool Reclaimer::fits(std::uint64_t head) const {
   const BlockMeta& run = table.meta(head);
   const std::uint64_t free = table.free_blocks();
   const auto live = static_cast<std::uint64_t>(std::max<std::int64_t>(run.live(), 0));
-  if (live == 0 || (run.run_blocks == 1 && free != 0) || HF_MUTANT("K158", false, true))
+  if (live == 0 || (run.run_blocks == 1 && free != 0) || HF_MUTANT("K160", table.may_grow(), false))
     return true;
+  if (HF_MUTANT("K158", false, true)) return true;
   if (run.run_blocks == 1) {
     SpaceRooms* const space = rooms_.spaces.find(run.space.load(std::memory_order_relaxed));
     const Lane& lane = space == nullptr ? own_.lane : space->relocator->lane;
@@ -72,7 +73,7 @@ bool Reclaimer::fits(std::uint64_t head) const {
            lane.run.left >= live + std::uint64_t{run.records} * OpenRun::kTailBytesPerRecord;
   }
   if (live > free * table.geometry().block_bytes) return false;
-  // The largest of its records, or a batch's frame, may need several blocks side by side.
+  // The largest of its records may need several blocks side by side.
   const auto sealed = SealedRun::read(rooms_.medium, table, head);
   if (!sealed) return true;  // Damaged: it is given up when it is read.
   std::uint64_t largest = 0;
@@ -147,8 +148,8 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const std::uint64_t head = victims[i];
     BlockMeta& run = table.meta(head);
-    if (!fits(head)) {  // Those before it took the room, and make more when they are free.
-      run.set_moving(false);
+    if (!fits(head)) {
+      run.set_moving(false);  // Those before it took the room, and make more when they are free.
       continue;
     }
     const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);

@@ -87,7 +87,8 @@ class Reclaimer {
  private:
   std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
   // Whether what lives in the run finds a place now. One that is begun without it leaves copies
-  // that nothing leads to, and again with each pass.
+  // that nothing leads to, and again with each pass. O(1) while the store may grow; of a full one
+  // O(records) and, where one of them is larger than a block, O(blocks).
   bool fits(std::uint64_t head) const;
   // `gives_way`: to those who wait, behind each run.
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,

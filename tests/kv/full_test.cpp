@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <holdfast/base/random.hpp>
+#include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/space.hpp>
 
 #include "for_tests.hpp"
@@ -210,6 +211,46 @@ TEST_P(Full, RunsThatFindNoPlaceDoNotKeepOthersFromTheirTurn) {
   }
   for (std::uint64_t i = 0; i < records / 8; ++i)
     ASSERT_TRUE(store.put("again" + std::to_string(i), value(i))) << i << " of " << records / 8;
+}
+
+// A store that may grow has room for them: for a while no free block counted as no room.
+TEST_P(Full, RunsOfBatchesAreEmptiedWhereTheStoreMayGrow) {
+  StoreOptions options = fixed(false);
+  options.max_bytes = 64 * MiB;
+  auto store = open(options);
+  constexpr int kBatches = 40;
+  for (int i = 0; i < kBatches; ++i) {
+    WriteBatch batch;
+    batch.put("stays" + std::to_string(i), std::string(50'000, 's'));
+    batch.put("goes" + std::to_string(i), std::string(100'000, 'g'));
+    ASSERT_TRUE(store.write(batch));
+  }
+  for (int i = 0; i < kBatches; ++i)
+    ASSERT_TRUE(store.erase("goes" + std::to_string(i)));
+  // What is free are a few blocks, of which a batch's living record needs seven side by side.
+  for (std::uint64_t i = 0; store.stats().free_blocks > 5; ++i)
+    ASSERT_TRUE(store.put(key(i), value(i)));
+  ASSERT_TRUE(store.reclaim());
+  const auto stats = store.stats();
+  EXPECT_LT(stats.used_bytes, 2 * kBatches * 50'000u) << "of " << kBatches * 150'000;
+}
+
+// What is held is named, since erases free nothing then.
+TEST_P(Full, ACheckpointIsNamedWhereItHoldsWhatWouldMakeRoom) {
+  auto store = open(fixed(false));
+  std::uint64_t records = 0;
+  while (store.put(key(records), value(records)))
+    ++records;
+  const auto checkpoint = store.checkpoint().value();
+  Errc outcome{};
+  std::string why;
+  for (std::uint64_t i = 0; i < records && outcome != Errc::kNoSpace; ++i) {
+    const auto put = store.put(key(i), value(i + 1));
+    outcome = put.code();
+    if (!put) why = put.error().detail;
+  }
+  ASSERT_EQ(outcome, Errc::kNoSpace);
+  EXPECT_NE(why.find("; checkpoints or pinned values hold runs"), std::string::npos) << why;
 }
 
 TEST_P(Full, ErasesOfManyKeyspacesGoThrough) {
