@@ -78,7 +78,7 @@ TEST(FpTreeKilled, ASplitThatIsSeenIsDurable) {
 }
 
 TEST(FpTreeKilled, TheNumberOfLeavesThatWereEverUsedIsDurable) {
-  check_index(killed_in([](Region& region, const DurableWriter& writer) {
+  const auto report = check_index(killed_in([](Region& region, const DurableWriter& writer) {
     const auto id = id_of(region);
     LeafSpace space(writer, kShape, id);
     const auto before = writer.word(kEverUsedAt);
@@ -88,6 +88,8 @@ TEST(FpTreeKilled, TheNumberOfLeavesThatWereEverUsedIsDurable) {
     writer.order().value();
     writer.persist().store(reinterpret_cast<std::uint64_t*>(writer.at(kEverUsedAt)), raised);
   }));
+  // order() above, and the opening.
+  EXPECT_EQ(report.operation(1).barriers(), 2u);
 }
 
 }  // namespace
