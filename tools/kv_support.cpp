@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/base/format.hpp>
 #include <holdfast/kv/format.hpp>
 #include <holdfast/memory/spec.hpp>
 

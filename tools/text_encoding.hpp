@@ -11,8 +11,6 @@ namespace holdfast::tools {
 
 enum class Encoding : std::uint8_t { kText, kHex, kBase64 };
 
-// Well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. NUL counts as valid.
-bool is_utf8(std::string_view bytes);
 // Valid UTF-8 without control characters other than tab and newline: fit for a terminal.
 bool is_printable(std::string_view bytes);
 

@@ -55,6 +55,10 @@ TEST(Format, KnowsValidUtf8) {
   EXPECT_TRUE(is_valid_utf8(""));
   EXPECT_TRUE(is_valid_utf8("plain \n"));
   EXPECT_TRUE(is_valid_utf8("ü € 𝄞 \xf4\x8f\xbf\xbf"));
+  for (const char* edge :
+       {"\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80"})
+    EXPECT_TRUE(is_valid_utf8(edge)) << escape(edge);
+  EXPECT_TRUE(is_valid_utf8(std::string_view("a\0b", 3)));
   EXPECT_FALSE(is_valid_utf8("\x80"));              // Continuation without a lead.
   EXPECT_FALSE(is_valid_utf8("\xc3"));              // Cut off.
   EXPECT_FALSE(is_valid_utf8("\xc0\xaf"));          // Overlong.
@@ -62,6 +66,10 @@ TEST(Format, KnowsValidUtf8) {
   EXPECT_FALSE(is_valid_utf8("\xed\xa0\x80"));      // A surrogate.
   EXPECT_FALSE(is_valid_utf8("\xf4\x90\x80\x80"));  // Beyond U+10FFFF.
   EXPECT_FALSE(is_valid_utf8("\xf0\x9d\x84"));      // Cut off.
+  EXPECT_FALSE(is_valid_utf8("a\xc3z"));            // Cut off by another character.
+  EXPECT_FALSE(is_valid_utf8("\xc1\xbf"));          // Overlong.
+  EXPECT_FALSE(is_valid_utf8("\xf0\x8f\xbf\xbf"));  // Overlong.
+  EXPECT_FALSE(is_valid_utf8("\xf5\x80\x80\x80"));  // Beyond U+10FFFF.
   EXPECT_FALSE(is_valid_utf8("\xff"));
 }
 
