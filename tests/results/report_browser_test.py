@@ -338,6 +338,20 @@ class ReportTest(unittest.TestCase):
         both = tile('size', *target, random_reads('dram', 256), random_reads('dram', 64))
         self.assertEqual(both.count('64 B'), 2)
 
+    def test_a_number_of_the_first_screen_whose_row_warns_says_so(self):
+        rows = report_example.memory_document()['rows']
+        best = max((row for row in rows if row['operation'] == 'sequential_writes'), key=lambda row: row['bytes_per_s_median'])
+        best['warnings'] = ['12 page faults in the timed part']
+        path = report(
+            pathlib.Path(self.directory.name), report_example.memory_document() | {'rows': rows}, name='warned', exit_code=0
+        )
+        page = self.another_page(path)
+        said = page.evaluate(
+            '''[...document.querySelectorAll('.tile .warned')].map((w) =>
+            [w.closest('.tile').querySelector('h2').textContent, w.innerText, w.title])'''
+        )
+        self.assertEqual(said, [['Write', 'with a warning', '12 page faults in the timed part']])
+
     def test_charts_stand_in_groups_by_question(self):
         groups = self.memory.evaluate(
             '''[...document.querySelectorAll('section.question')].map((q) => [q.querySelector('h2').textContent,

@@ -108,7 +108,8 @@ function answers(link) {
   if (tiles.length === 0) return null;
   const entry = ({row, number, said: words, more, of}) => el('div', {class: 'answer'}, of ? el('div', {class: 'of'}, of) : null,
     row ? el('a', {class: 'number', href: link(row)}, number) : el('span', {class: 'number'}, number),
-    el('div', {class: 'dim'}, words), more ? el('div', {class: 'dim'}, more) : null);
+    el('div', {class: 'dim'}, words), more ? el('div', {class: 'dim'}, more) : null,
+    row && warningsOf(row).length > 0 ? el('div', {class: 'warned', title: note(row)}, 'with a warning') : null);
   return el('section', {id: 'answers'}, ...tiles.map(({title, entries}) =>
     el('div', {class: 'tile'}, el('h2', {}, title), ...entries.map(entry))));
 }
