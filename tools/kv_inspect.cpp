@@ -176,8 +176,8 @@ int kv_verify(const KvTarget& target) {
       counted(report.records, "record"), counted(report.tombstones, "tombstone"),
       counted(report.blocks, "block"), human_bytes(static_cast<double>(report.bytes)));
   if (const kv::RecoveryReport& opened = store->recovery(); opened.blocks_scanned != 0) {
-    out("not closed when last written: {} more that {} open and checked at this open; {} behind "
-        "their last record were never acknowledged\n",
+    out("not closed when last written: {} more that {} open and checked at this open; left out: {} "
+        "that are not whole, or lie behind such, and that nothing says were durable\n",
         counted(opened.blocks_scanned, "block"), opened.blocks_scanned == 1 ? "was" : "were",
         human_bytes(static_cast<double>(opened.torn_bytes_dropped)));
   }

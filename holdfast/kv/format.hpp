@@ -89,6 +89,8 @@ inline constexpr std::uint64_t kSharedLimitWordAt = 1280;
 // names are not freed.
 inline constexpr std::uint64_t kMarkWordAt = 1344;
 inline constexpr std::uint64_t kReturningBit = std::uint64_t{1} << 63;
+// Page media: how far the open run is synced (synced_mark.hpp).
+inline constexpr std::uint64_t kSyncedMarkAt = 1408;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
 // The store was closed in order and its index lies in a run of its own. Zero first word: it was

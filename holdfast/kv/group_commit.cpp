@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/synced_mark.hpp>
+
 namespace holdfast::kv {
 
 GroupCommit::GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate)
@@ -13,6 +15,17 @@ Status GroupCommit::wait() {
   auto waited = group_.wait();
   if (!waited) gate_.fail(waited.error());
   return waited;
+}
+
+// One that cannot be put costs nothing that was promised.
+void GroupCommit::mark_synced() {
+  const Lock lock(lane_.latch);
+  const OpenRun& run = lane_.run;
+  if (!run.open()) return;
+  const Marked now{run.meta->generation, HF_MUTANT("K161", run.durable, run.committed)};
+  if (now.bytes == 0 || now == marked_) return;
+  const std::uint64_t store_id = table_.geometry().store_id;
+  if (put_synced_mark(medium_, store_id, now.generation, now.bytes)) marked_ = now;
 }
 
 void GroupCommit::seal(std::uint64_t head, std::vector<std::byte> tail) {

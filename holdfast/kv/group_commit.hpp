@@ -31,6 +31,8 @@ class GroupCommit {
 
   // Waits for a sync that covers everything handed over before.
   Status wait();
+  // Puts the mark of what is synced by now (synced_mark.hpp), where there is something new.
+  void mark_synced();
   // The run is full; the syncs to come seal it. `tail`: compose_run_tail().
   void seal(std::uint64_t head, std::vector<std::byte> tail);
   // Waits until the runs that were full before are sealed, also those that a sync of another thread
@@ -54,6 +56,11 @@ class GroupCommit {
   BlockTable& table_;
   WriteGate& gate_;
   Lane lane_;
+  struct Marked {
+    std::uint64_t generation = 0, bytes = 0;
+    bool operator==(const Marked&) const = default;
+  };
+  Marked marked_ HF_GUARDED_BY(lane_.latch);
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
   Mutex mutex_;

@@ -68,8 +68,10 @@ Status Maintenance::start() {
   if (!rooms_.paged() || options.sync_interval_ms == 0) return {};
   const std::chrono::milliseconds interval(options.sync_interval_ms);
   HF_ASSIGN_OR_RETURN(syncs_, pool_->syncs().add(interval, [this] {
+    if (!rooms_.gate.open()) return;
     // A failure closes the write gate.
-    if (rooms_.gate.open() && rooms_.group->unsynced()) (void)rooms_.group->wait();
+    if (rooms_.group->unsynced()) (void)rooms_.group->wait();
+    rooms_.group->mark_synced();
   }));
   return {};
 }

@@ -15,7 +15,8 @@
 //  any other   -        the word's check does not hold  kCorrupt (read-only: skipped, reported)
 //
 //  scanned run, behind its last record in order         what is done
-//  no whole record says "all before me was durable"     a torn end, never acknowledged: dropped
+//  no whole record says "all before me was durable",    a torn end, never acknowledged: dropped
+//  and no mark says that more was synced
 //  one does                                             the medium lied: kCorrupt (read-only:
 //                                                       whole records indexed, damage reported)
 #include <holdfast/kv/recovery.hpp>
@@ -29,6 +30,7 @@
 #include <holdfast/kv/format_v1.hpp>
 #include <holdfast/kv/index_image.hpp>
 #include <holdfast/kv/space_rooms.hpp>
+#include <holdfast/kv/synced_mark.hpp>
 #include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
@@ -259,8 +261,10 @@ void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
                     ": it is not valid, so its records are not reachable");
   }
   if (!run) {
-    return index_scanned(scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head),
-                         tallies);
+    const std::uint64_t synced =
+        synced_bytes(rooms_.medium, rooms_.superblock.store_id, meta.generation);
+    return index_scanned(
+        scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head, synced), tallies);
   }
   meta.records = run->records();
   meta.tombstones = run->footer().tombstones;
@@ -338,8 +342,7 @@ void Recovery::index_scanned(ScannedRun scanned, Tallies& tallies) {
   const std::uint64_t base = rooms_.table.run_at(scanned.head);
   for (const std::uint64_t at : scanned.damaged_at) {
     note(base + at, "open block " + std::to_string(scanned.head) +
-                        ": a record that was durable is not whole any more, and others behind it "
-                        "are");
+                        ": a record that was durable is not whole any more");
   }
   meta.used_bytes.store(scanned.used_bytes, std::memory_order_relaxed);
   meta.records = static_cast<std::uint32_t>(scanned.entries.size());

@@ -7,13 +7,14 @@ namespace {
 class Scan {
  public:
   Scan(const Medium& medium, const BlockTable& table, const Records& records, const KeyIndex& index,
-       std::uint64_t head)
+       std::uint64_t head, std::uint64_t synced_bytes)
       : medium_(medium),
         records_(records),
         index_(index),
         rule_(records.rule(table.meta(head))),
         base_(table.run_at(head)),
-        run_bytes_(table.run_bytes(head)) {
+        run_bytes_(table.run_bytes(head)),
+        synced_bytes_(synced_bytes) {
     run_.head = head;
   }
 
@@ -95,7 +96,7 @@ class Scan {
     };
     const std::uint64_t lost_at = run_.used_bytes;
     std::vector<Behind> behind;
-    bool proof = false;
+    bool proof = HF_MUTANT("K163", lost_at < synced_bytes_, false);
     std::uint64_t ordinal = run_.entries.size();
     for (std::uint64_t at = lost_at; at + kCacheLineBytes <= run_bytes_;) {
       if (!whole_behind(at, ordinal)) {
@@ -121,22 +122,23 @@ class Scan {
         accept(found.at);
       run_.used_bytes = found.end;
     }
-    if (run_.damaged_at.empty()) run_.damaged_at.push_back(lost_at);  // A member of a batch.
+    // A member of a batch, or the last record that was synced.
+    if (run_.damaged_at.empty()) run_.damaged_at.push_back(lost_at);
   }
 
   const Medium& medium_;
   const Records& records_;
   const KeyIndex& index_;
   const SumRule rule_;
-  const std::uint64_t base_, run_bytes_;
+  const std::uint64_t base_, run_bytes_, synced_bytes_;
   ScannedRun run_;
 };
 
 }  // namespace
 
 ScannedRun scan_run(const Medium& medium, const BlockTable& table, const Records& records,
-                    const KeyIndex& index, std::uint64_t head) {
-  return Scan(medium, table, records, index, head).result();
+                    const KeyIndex& index, std::uint64_t head, std::uint64_t synced_bytes) {
+  return Scan(medium, table, records, index, head, synced_bytes).result();
 }
 
 }  // namespace holdfast::kv

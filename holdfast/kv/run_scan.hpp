@@ -7,7 +7,8 @@
 // Damage looks the same at first: a record that is not whole. But a record says whether all before
 // it in its run was durable when it was written (kFencedBefore). One such record that is whole,
 // behind one that is not, proves that the medium lost something: then the whole records behind the
-// damage are found, too, and the damage is named. (Runs of version 1 do not say it.)
+// damage are found, too, and the damage is named. (Runs of version 1 do not say it.) So does a mark
+// by which more of the run was synced than is whole (synced_mark.hpp).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct ScannedRun {
   std::vector<std::uint64_t> damaged_at;  // Offsets in the run.
 };
 
+// `synced_bytes`: so much of the run was durable; 0 where nobody knows.
 ScannedRun scan_run(const Medium& medium, const BlockTable& table, const Records& records,
-                    const KeyIndex& index, std::uint64_t head);
+                    const KeyIndex& index, std::uint64_t head, std::uint64_t synced_bytes);
 
 }  // namespace holdfast::kv

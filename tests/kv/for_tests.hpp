@@ -84,6 +84,8 @@ struct ForTests {
     own.appender.append(lane, record, false, BlockTable::Purpose::kPut, appended).value();
     if (own.paged()) own.appender.commit(lane).value();
   }
+  // As the background does. Page regions only.
+  static void mark_synced(StoreBase& store) { rooms(store).group->mark_synced(); }
   // As far as a session gets with the sealing of its run before the tail's fence. Not on page
   // regions.
   // With `dead_bits` instead of zeros: as if a crash had left all of the tail but these.

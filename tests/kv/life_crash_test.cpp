@@ -179,6 +179,25 @@ TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
   EXPECT_TRUE(holds(crash.run(GetParam())));
 }
 
+// The mark of what is synced may become durable before a record that was put behind it.
+TEST_P(KvLifeCrash, AMarkOfWhatIsSyncedTellsOfNothingElse) {
+  if (GetParam().granularity != Granularity::kPage) GTEST_SKIP() << "page media only";
+  Crash crash;
+  crash.before = some_records;
+  crash.during = [](Tested& store) {
+    store.put("d", value_of('d', 100));
+    const std::uint64_t unsynced = store.take_id();
+    store.model().put(unsynced, "n", value_of('n', 100));
+    store.run().begin(unsynced, 7);
+    std::thread([&] {
+      ForTests::append_without_fence(store.store(), "n", value_of('n', 100));
+    }).join();
+    store.other([&] { ForTests::mark_synced(store.store()); });
+    store.put("e", value_of('e', 100));
+  };
+  EXPECT_TRUE(holds(crash.run(GetParam())));
+}
+
 // A recovery's tail vouches for the records before it, which may have been in caches only: in every
 // state of one small run. (Two lines of record, one of tail.)
 TEST_P(KvLifeCrash, ATailBecomesDurableAfterTheRecordsItVouchesFor) {
