@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <holdfast/base/language.hpp>
+
 namespace holdfast {
 
 template <class Signature>

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include <holdfast/base/check.hpp>  // Not needed here; many files get HF_CHECK by this include.
+#include <holdfast/base/language.hpp>
 
 namespace holdfast {
 

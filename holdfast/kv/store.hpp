@@ -402,9 +402,11 @@ class StoreBase {
 };
 
 struct AnyBytes;
-// Store<Key, Value> for fixed-size types is in typed_store.hpp.
 template <class Key = AnyBytes, class Value = AnyBytes>
-class Store;
+class Store {
+  static_assert(sizeof(Key) == 0,
+                "Store<Key, Value> of fixed-size types: #include <holdfast/kv/typed_store.hpp>");
+};
 
 // Keys and values of any bytes: keys up to 64 KiB, values up to 4 GiB.
 template <>

@@ -33,7 +33,8 @@ inline constexpr bool is_address<std::basic_string_view<Character, Traits>> = tr
 }  // namespace typed_detail
 
 template <class Key, class Value>
-class Store : public StoreBase {
+  requires(sizeof(Key) > 0)  // Of all types but AnyBytes, which is incomplete.
+class Store<Key, Value> : public StoreBase {
   static_assert(std::is_trivially_copyable_v<Key> && std::is_trivially_copyable_v<Value>,
                 "Store<Key, Value>: both are written as bytes, so they must be trivially copyable; "
                 "for std::string use Store<>");
@@ -42,7 +43,7 @@ class Store : public StoreBase {
                 "points to; use Store<>");
   static_assert(std::has_unique_object_representations_v<Key>,
                 "Store<Key, Value>: keys are compared as bytes: no padding, no floating point");
-  static_assert(sizeof(Key) <= kMaxKeyBytes);
+  static_assert(sizeof(Key) <= kMaxKeyBytes, "Store<Key, Value>: a key has at most kMaxKeyBytes");
 
  public:
   static Result<Store> open(std::string_view spec, const StoreOptions& options = {}) {

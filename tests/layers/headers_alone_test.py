@@ -7,6 +7,8 @@ With --quick the headers that FILE names, and of the others every fourth, not th
 
 Twice in a row, so that a missing include guard shows too; warnings are errors.
 It first shows that it catches headers that do not.
+
+And what a program may get wrong is refused in words: API-2 and API-5.
 """
 import argparse
 import concurrent.futures
@@ -68,6 +70,31 @@ def self_test():
     assert {many[7], many[8]} <= set(drawn) and 25 < len(drawn) < 80 and drawn != quick(many, set(), 'another')
 
 
+# A program, the words that stand where the compiler refuses it, and the standard it is compiled by.
+REFUSED = [
+    ('#include <holdfast/kv/store.hpp>', 'Holdfast needs C++20', 'c++17'),
+    ('#include <holdfast/blocks/log/log.hpp>', 'Holdfast needs C++20', 'c++17'),
+    ('#include <holdfast/kv/store.hpp>\nauto x = holdfast::kv::Store<int, int>::open("x");', 'of fixed-size types: #include <holdfast/kv/typed_store.hpp>', 'c++20'),
+    ('#include <holdfast/kv/typed_store.hpp>\nauto x = holdfast::kv::Store<int, std::string>::open("x");', 'for std::string use Store<>', 'c++20'),
+    ('#include <holdfast/kv/typed_store.hpp>\nauto x = holdfast::kv::Store<int, const char*>::open("x");', 'a pointer, span or string_view would be stored', 'c++20'),
+    ('#include <string>\n#include <holdfast/blocks/field/fam_field.hpp>\nholdfast::blocks::FamField<std::string> x;', 'must be trivially copyable', 'c++20'),
+    ('#include <holdfast/blocks/field/fam_field.hpp>\nholdfast::blocks::FamField<unsigned> x;', '16 to 256 bytes', 'c++20'),
+    ('#include <string>\n#include <holdfast/blocks/field/cow_field.hpp>\nholdfast::blocks::CowField<std::string> x;', 'must be trivially copyable', 'c++20'),
+    ('#include <string>\n#include <holdfast/blocks/field/log_field.hpp>\nholdfast::blocks::LogField<std::string> x;', 'must be trivially copyable', 'c++20'),
+]
+
+
+def refused_without_words(case):
+    program, words, standard = case
+    result = subprocess.run([COMPILER, f'-std={standard}', '-fsyntax-only', '-I', str(ROOT), '-x', 'c++', '-'],
+                            input=program + '\n', text=True, capture_output=True)
+    errors = [line for line in result.stderr.split('\n') if 'error' in line]
+    said = errors[:1] if standard == 'c++17' else [result.stderr]
+    if result.returncode != 0 and any(words in text for text in said):
+        return []
+    return [f'{program!r} as {standard}: not refused by "{words}", but: {(errors or ["compiled"])[0]}']
+
+
 def main():
     self_test()
     headers = sorted(path.relative_to(ROOT / 'holdfast') for path in (ROOT / 'holdfast').rglob('*.hpp'))
@@ -81,6 +108,7 @@ def main():
         headers = quick(headers, set(ARGUMENTS.quick.read_text().split()), commit.stdout.strip())
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = [line for lines in pool.map(lambda header: violations(ROOT, header), headers) for line in lines]
+        found += [line for lines in pool.map(refused_without_words, REFUSED) for line in lines]
     for line in found:
         print(line)
     print(f'{len(headers)} headers, {len(found)} violations')

@@ -25,7 +25,9 @@ template <class T>
 class CowField {
  public:
   using value_type = T;
-  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "CowField<T>: T is written as bytes, so it must be trivially copyable: no std::string");
 
   T read() const {
     T value;

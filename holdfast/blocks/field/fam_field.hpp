@@ -52,8 +52,13 @@ template <class T>
 class FamField {
  public:
   using value_type = T;
-  static_assert(std::is_trivially_copyable_v<T>);
-  static_assert(sizeof(T) >= 4 && sizeof(T) <= 256, "16 to 256 bytes is what this is for");
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "FamField<T>: T is written as bytes, so it must be trivially copyable: no std::string");
+  static_assert(
+      sizeof(T) >= 16 && sizeof(T) <= 256,
+      "FamField<T>: 16 to 256 bytes; a word of 8 is durable by one store, and longer values "
+      "belong into pages or a log");
   static constexpr std::size_t kWords = (sizeof(T) + 3) / 4;
   static constexpr std::size_t kBlocks = field_detail::fam_blocks(kWords);
 

@@ -51,7 +51,10 @@ template <class T>
 class LogField {
  public:
   using value_type = T;
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= FieldLog::kMaxBytes);
+  static_assert(
+      std::is_trivially_copyable_v<T>,
+      "LogField<T>: T is written as bytes, so it must be trivially copyable: no std::string");
+  static_assert(sizeof(T) <= FieldLog::kMaxBytes, "LogField<T>: at most FieldLog::kMaxBytes");
 
   const T& read() const { return value_; }
   // Errors: kUnsupported (page media), those of Log::append; then nothing has changed.
