@@ -93,13 +93,12 @@ std::string complete(RunArguments& arguments) {
 void print_regions(const results::Document& document) {
   for (const auto& region : document.regions) {
     standard_output().write(fit_terminal(fmt::format(
-        "region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}){}\n",
+        "region {}: {}, ranges up to {}, {}, pages of {}{}, granularity {} ({}); durability: {}\n",
         region.text("name"), region.text("spec"),
         format_bytes(static_cast<std::uint64_t>(region.number("bytes"))), region.text("mapping"),
         format_bytes(static_cast<std::uint64_t>(region.number("page_bytes"))),
         region.text("page_reason").empty() ? "" : " (" + region.text("page_reason") + ")",
-        region.text("granularity"), region.text("granularity_source"),
-        region.text("durability") == "power" ? "" : ": no power durability")));
+        region.text("granularity"), region.text("granularity_source"), region.text("durability"))));
   }
 }
 

@@ -189,14 +189,12 @@ int run_and_report(KvBenchArguments& arguments) {
         environment.text("compiler"));
     standard_output().write(fit_terminal(window_line(document.calibration)));
     standard_output().write(fit_terminal(fmt::format(
-        "region {}: {}, granularity {} ({}), {}, pages of {}: durability of an operation is "
-        "\"{}\"{}\n\n",
+        "region {}: {}, granularity {} ({}), {}, pages of {}; durability of an operation: {}\n\n",
         environment.text("region"), environment.text("region_kind"),
         environment.text("region_granularity"), environment.text("region_granularity_source"),
         environment.text("region_mapping"),
         format_bytes(static_cast<std::uint64_t>(environment.number("region_page_bytes"))),
-        environment.text("durability"),
-        environment.text("durability") == "power" ? "" : " - no power durability")));
+        environment.text("durability"))));
     standard_output().write(fit_terminal(
         results::table(document, {arguments.baseline, arguments.against, table_columns()})));
     print_members(document, "steady-overwrite:",

@@ -240,22 +240,6 @@ bool warn_of_damage(const std::string& command, const std::string& spec, const k
   return true;
 }
 
-namespace {
-
-// Whether only the spec says that flushes are durable here: "assumed (granularity=line); found:
-// page, …".
-bool is_only_assumed(const RegionReport& region) {
-  const std::string_view source = region.granularity_source;
-  if (!source.starts_with("assumed")) return false;
-  constexpr std::string_view kFound = "found: ";
-  const auto at = source.find(kFound);
-  const auto found = at == source.npos ? std::string_view{} : source.substr(at + kFound.size());
-  return !found.starts_with("byte") &&
-         !(region.granularity == Granularity::kLine && found.starts_with("line"));
-}
-
-}  // namespace
-
 Survival survival_of(const RegionReport& region) {
   const std::string place = region.file_system.empty() ? region.kind : region.file_system;
   switch (region.granularity) {
@@ -265,7 +249,7 @@ Survival survival_of(const RegionReport& region) {
     case Granularity::kPage:
       return {"power", fmt::format("survives power loss (synced to {})", place)};
     default:
-      if (is_only_assumed(region)) {
+      if (region.power_is_assumed()) {
         return {
             "assumed",
             fmt::format("survives the death of the process; survives power loss ONLY IF {} keeps "

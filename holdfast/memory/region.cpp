@@ -193,6 +193,16 @@ std::string_view Region::kind() const { return backing_->kind(); }
 
 std::span<const std::string> Region::damage() const { return backing_->damage(); }
 
+bool RegionReport::power_is_assumed() const {
+  const std::string_view source = granularity_source;
+  if (!source.starts_with("assumed")) return false;
+  constexpr std::string_view kFound = "found: ";  // "assumed (granularity=line); found: page, …"
+  const auto at = source.find(kFound);
+  const auto found = at == source.npos ? std::string_view{} : source.substr(at + kFound.size());
+  return !found.starts_with("byte") &&
+         !(granularity == Granularity::kLine && found.starts_with("line"));
+}
+
 RegionReport Region::report() const { return backing_->report(); }
 
 }  // namespace holdfast

@@ -103,6 +103,9 @@ struct RegionReport {
   std::string nt_evicts_source;
   std::vector<int> nodes;           // NUMA nodes that hold its pages (sampled).
   std::vector<std::string> damage;  // With tolerate_damage: what was missing.
+
+  // Whether only the spec says that flushes are durable here, and what was found is less.
+  bool power_is_assumed() const;
 };
 
 // How a range will be read, as far as the kernel can make use of it.

@@ -68,7 +68,8 @@ class BenchRun(unittest.TestCase):
         self.assertEqual([row['operation'] for row in result['rows']], ['scan', 'scan', 'update'])
         self.assertTrue(all(row['valid'] is True for row in result['rows']), result['rows'])
         self.assertEqual(result['command']['seed'], 7)
-        self.assertEqual(result['regions'][0]['durability'], 'power')
+        self.assertEqual(result['regions'][0]['durability'], 'assumed')
+        self.assertIn('durability: assumed', out)
         shown = subprocess.run([HOLDFAST, 'bench', 'show', self.json], capture_output=True, text=True, check=True)
         self.assertIn('update', shown.stdout)
 

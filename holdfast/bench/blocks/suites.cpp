@@ -162,13 +162,9 @@ results::Fields region_entry(const std::string& spec, const RegionReport& report
   entry.set("nt_evicts", report.nt_evicts);
   entry.set("nt_evicts_source", report.nt_evicts_source);
   entry.set("numa_nodes", std::vector<double>(report.nodes.begin(), report.nodes.end()));
-  // What was assumed is not what the medium does: a tmpfs with granularity=line persists nothing.
   const bool lasts =
       report.granularity == Granularity::kLine || report.granularity == Granularity::kByte;
-  const bool assumed = report.granularity_source.starts_with("assumed");
-  entry.set("durability", !lasts    ? "none"
-                          : assumed ? "power is assumed, not found: no power durability shown"
-                                    : "power");
+  entry.set("durability", !lasts ? "none" : report.power_is_assumed() ? "assumed" : "power");
   return entry;
 }
 

@@ -8,7 +8,7 @@ namespace {
 const char* durability_on(const RegionReport& report, Promise promise) {
   switch (report.granularity) {
     case Granularity::kByte:
-    case Granularity::kLine: return "power";
+    case Granularity::kLine: return report.power_is_assumed() ? "assumed" : "power";
     case Granularity::kPage: return promise == Promise::kPower ? "power" : "process";
     case Granularity::kNone: return report.file_system.empty() ? "none" : "process";
   }

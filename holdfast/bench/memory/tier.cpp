@@ -275,7 +275,7 @@ results::Fields Tier::fields() const {
   if (!node_shares_.empty()) fields.set("numa_node_shares", node_shares_);
   const bool durable =
       report_.granularity == Granularity::kLine || report_.granularity == Granularity::kByte;
-  fields.set("durability", durable ? "power" : "none");
+  fields.set("durability", !durable ? "none" : report_.power_is_assumed() ? "assumed" : "power");
   if (!warnings_.empty()) fields.set("warnings", warnings_);
   return fields;
 }
