@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include <holdfast/crash/failure.hpp>
 #include <holdfast/crash/state_space.hpp>

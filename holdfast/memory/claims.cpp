@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-namespace holdfast::memory_detail {
+#include <holdfast/memory/claim.hpp>
+
+namespace holdfast {
+namespace memory_detail {
 namespace {
 
 std::string text(const Extent& extent) {
@@ -13,7 +16,7 @@ std::string text(const Extent& extent) {
 }  // namespace
 
 Result<std::uint64_t> Claims::add(const Extent& extent, std::string_view owner, bool shared) {
-  const std::lock_guard hold(mutex_);
+  const Lock lock(mutex_);
   for (const auto& entry : entries_) {
     if (!entry.extent.overlaps(extent) || (shared && entry.shared)) continue;
     return Error{Errc::kBusy, std::string(owner) + ": " + text(extent) + ": " + text(entry.extent) +
@@ -25,8 +28,14 @@ Result<std::uint64_t> Claims::add(const Extent& extent, std::string_view owner, 
 }
 
 void Claims::remove(std::uint64_t number) {
-  const std::lock_guard hold(mutex_);
+  const Lock lock(mutex_);
   std::erase_if(entries_, [&](const Entry& entry) { return entry.number == number; });
 }
 
-}  // namespace holdfast::memory_detail
+}  // namespace memory_detail
+
+void Claim::release() {
+  if (const auto claims = std::move(claims_)) claims->remove(number_);
+}
+
+}  // namespace holdfast

@@ -2,6 +2,7 @@
 
 #include <holdfast/memory/backing.hpp>
 #include <holdfast/memory/backings.hpp>
+#include <holdfast/memory/claims.hpp>
 #include <holdfast/memory/spec.hpp>
 
 namespace holdfast {

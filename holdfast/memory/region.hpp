@@ -46,7 +46,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/base/units.hpp>
-#include <holdfast/memory/claims.hpp>
+#include <holdfast/memory/claim.hpp>
 #include <holdfast/memory/extent.hpp>
 #include <holdfast/memory/persist.hpp>
 

@@ -28,7 +28,7 @@
 
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/mutex.hpp>
-#include <holdfast/memory/claims.hpp>
+#include <holdfast/memory/claim.hpp>
 #include <holdfast/memory/durable_writer.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/catalogue.hpp>

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <thread>
 
 #include <holdfast/base/sanitizer.hpp>
 #include <holdfast/kv/background_pool.hpp>

@@ -18,6 +18,7 @@
 // Exit    0 recorded, 1 not recorded, 2 wrong usage.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>

@@ -16,6 +16,7 @@
 // Exit       0 all held, 1 something was lost or wrong (the store is kept), 2 usage.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

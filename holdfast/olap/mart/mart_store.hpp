@@ -22,7 +22,7 @@
 
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/mutex.hpp>
-#include <holdfast/memory/claims.hpp>
+#include <holdfast/memory/claim.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/free_space.hpp>
 #include <holdfast/olap/mart/mart_version.hpp>
