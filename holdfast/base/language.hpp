@@ -1,5 +1,5 @@
-// language.hpp: which C++ a program must be compiled as. In what public headers include first, so that
-// one sentence stands above all other errors.
+// language.hpp: which C++ a program must be compiled as. Public headers get it by their first include
+// of ours, so that one sentence stands above all other errors.
 #pragma once
 
 #if __cplusplus < 202002L
