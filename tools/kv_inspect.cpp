@@ -70,6 +70,7 @@ Json stats_document(const KvTarget& target, const Told& told) {
        {{"clean", recovery.clean},
         {"seconds", recovery.seconds},
         {"blocks_scanned", recovery.blocks_scanned},
+        {"records_scanned", recovery.records_scanned},
         {"superseded", recovery.superseded},
         {"tombstones", recovery.tombstones},
         {"torn_bytes_dropped", recovery.torn_bytes_dropped}}},
@@ -164,8 +165,8 @@ int kv_verify(const KvTarget& target) {
     return report.ok() ? kExitDone : kExitFailed;
   }
   for (const kv::Defect& defect : report.defects) {
-    out("{} at byte {}: {}\n", ink(stdout, Ink::kBad, "damage"), defect.offset,
-        visible(defect.what));
+    out("{}", fit_terminal(fmt::format("{} at byte {}: {}\n", ink(stdout, Ink::kBad, "damage"),
+                                       defect.offset, visible(defect.what))));
   }
   if (report.defects_total > report.defects.size()) {
     out("… and {} more\n", with_separators(report.defects_total - report.defects.size()));
@@ -176,10 +177,12 @@ int kv_verify(const KvTarget& target) {
       counted(report.records, "record"), counted(report.tombstones, "tombstone"),
       counted(report.blocks, "block"), human_bytes(static_cast<double>(report.bytes)));
   if (const kv::RecoveryReport& opened = store->recovery(); opened.blocks_scanned != 0) {
-    out("not closed when last written: {} more that {} open and checked at this open; left out: {} "
-        "that are not whole, or lie behind such, and that nothing says were durable\n",
-        counted(opened.blocks_scanned, "block"), opened.blocks_scanned == 1 ? "was" : "were",
-        human_bytes(static_cast<double>(opened.torn_bytes_dropped)));
+    out("not closed when last written: {} more in {} that {} open, whole at this open\n",
+        counted(opened.records_scanned, "record"), counted(opened.blocks_scanned, "block"),
+        opened.blocks_scanned == 1 ? "was" : "were");
+    if (opened.torn_bytes_dropped != 0)
+      out("left out: {} behind them; nothing says that these were durable\n",
+          human_bytes(static_cast<double>(opened.torn_bytes_dropped)));
   }
   return report.ok() ? kExitDone : kExitFailed;
 }

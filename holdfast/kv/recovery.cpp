@@ -369,6 +369,7 @@ void Recovery::index_scanned(ScannedRun scanned, Tallies& tallies) {
   meta.min_sequence.store(lowest, std::memory_order_relaxed);
   const Lock lock(mutex_);
   ++report_.blocks_scanned;
+  report_.records_scanned += scanned.entries.size();
   report_.torn_bytes_dropped += scanned.torn_bytes;
   report_.tombstones += meta.tombstones;
   gathering_.scanned.push_back(std::move(scanned));

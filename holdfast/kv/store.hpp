@@ -93,8 +93,9 @@ struct RecoveryReport {
   bool created = false;
   bool clean = false;  // The last close was clean and its index was loaded.
   std::uint64_t blocks_sealed_before = 0, blocks_scanned = 0;
+  std::uint64_t records_scanned = 0;  // Whole ones, in those blocks.
   std::uint64_t records = 0, tombstones = 0, superseded = 0;
-  // Never acknowledged: behind the last valid record of open blocks.
+  // Behind the last whole record of open blocks. Nothing says that they were durable.
   std::uint64_t torn_bytes_dropped = 0;
   double seconds = 0;
   std::vector<Defect> defects;  // Read-only opens: what was not intact; the first 1,000.

@@ -86,6 +86,7 @@ TEST_P(Reopening, AfterADeathKeepsEverythingAcknowledged) {
   auto copy = open(tiny(), "copy");
   EXPECT_FALSE(copy.recovery().clean);
   EXPECT_GE(copy.recovery().blocks_scanned, 1u);
+  EXPECT_GE(copy.recovery().records_scanned, 1u);
   expect_contents(copy, expected);
   EXPECT_NEAR(static_cast<double>(copy.stats().live_bytes),
               static_cast<double>(store.stats().live_bytes), 64);
