@@ -288,6 +288,29 @@ class ReportTest(unittest.TestCase):
         line = self.memory.evaluate(f'document.querySelector("{chart} polyline.series").getAttribute("points")')
         self.assertEqual(len(line.split()), 3)
 
+    def test_idle_latency_beside_loaded_latency_is_that_of_the_same_range(self):
+        rows = report_example.memory_document()['rows']
+        loaded = next(row for row in rows if row['operation'] == 'loaded' and row['part'] == 'chase')
+        alone = {name: value for name, value in loaded.items() if name not in ('part', 'beside') and not name.startswith('both_')}
+        alone |= {'operation': 'loaded_idle', 'ns_per_op_median': 310.0}
+        path = report(
+            pathlib.Path(self.directory.name), report_example.memory_document() | {'rows': [*rows, alone]}, name='idle', exit_code=0
+        )
+        said = self.texts(self.another_page(path), self.section('loaded') + ' .chart svg .said')
+        self.assertIn('idle: 310 ns', said)
+        self.assertEqual([text for text in said if text.startswith('idle, over')], [])
+
+    def test_labels_of_an_axis_are_equally_far_apart(self):
+        for page in (self.stores, self.another_page(self.stores_path, width=390)):
+            places = page.evaluate(
+                '''[...document.querySelectorAll('.bars')].map((bars) => [...bars.querySelectorAll('text.level')]
+                .map((text) => parseFloat(text.textContent.replace(/[^0-9.]/g, ''))))'''
+            )
+            self.assertGreater(len(places), 2)
+            for labels in places:
+                steps = {round(b - a, 6) for a, b in zip(labels, labels[1:])}
+                self.assertEqual(len(steps), 1, labels)
+
     def test_the_first_screen_says_what_the_memory_delivers(self):
         tiles = self.memory.evaluate(
             '''Object.fromEntries([...document.querySelectorAll('.tile')].map((t) => [t.querySelector('h2').textContent,

@@ -201,9 +201,11 @@ function loadedSection(some) {
     .toSorted((a, b) => (numberOf(b.delay) ?? 0) - (numberOf(a.delay) ?? 0));
   if (chasing.length === 0) return chartSection(some);
   const series = seriesOf(chasing, axesOf(chasing).filter(({name}) => name !== 'delay'));
-  const idle = data.results.length > 1 ? null
-    : bestOf(rows.filter((row) => row.part === undefined && chases(row) && row.region === chasing[0].region), latency);
-  const range = 'memory_range_bytes', otherRange = idle && idle[range] !== chasing[0][range] ? `, ${phrase(idle, range)}` : '';
+  const range = 'memory_range_bytes', alike = (row) => row[range] === chasing[0][range];
+  const alone = data.results.length > 1 ? []
+    : rows.filter((row) => row.part === undefined && chases(row) && row.region === chasing[0].region);
+  const idle = bestOf(alone.filter(alike), latency) ?? bestOf(alone, latency);
+  const otherRange = idle && idle[range] !== chasing[0][range] ? `, ${phrase(idle, range)}` : '';
   const scale = scaleFor(chasing, latency, idle ? [{value: middle(idle, latency)}] : [], false);
   const hidden = new Set(), box = el('div', {class: 'chart'});
   const redraw = drawn(box, (width) => lineChart(width, {series, value: latency, scale, hidden,

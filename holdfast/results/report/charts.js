@@ -17,7 +17,7 @@ function acrossValue(some, value) {
   return {
     title: `${value.label} (${better(value)})`,
     labels: scale.ticks.map((tick) => ({at: scale.share(tick), label: scale.text(tick)})),
-    at: (row) => scale.share(middle(row, value)),
+    even: true, at: (row) => scale.share(middle(row, value)),
     span: (row) => isNumber(low(row, value)) ? [scale.share(low(row, value)), scale.share(high(row, value))] : null,
     sorted: (some) => some,
   };
@@ -31,7 +31,8 @@ function lineChart(width, {series, across, value, scale, claims = [], hidden = n
   const level = (v) => f.top + (f.bottom - f.top) * (1 - scale.share(v));
   const place = (share) => f.left + (f.right - f.left) * share;
   for (const tick of scale.ticks) f.level(level(tick), scale.text(tick));
-  f.labels(across.labels.map(({at, label}) => ({x: place(at), label})));
+  const labels = across.labels.map(({at, label}) => ({x: place(at), label}));
+  f.labels(across.even ? evenly(labels) : labels);
   f.title(across.title);
 
   const points = publishedMarks(f, claims, value, scale, level, room);
@@ -151,13 +152,11 @@ function barChart(width, {some, names, series, value, scale, claims = [], hidden
 
 function barAxis(room, scale, place) {
   const axis = svg('svg', {viewBox: `0 0 ${room} 18`, width: room, height: 18, 'aria-hidden': 'true'});
-  let free = -Infinity;
-  for (const tick of scale.ticks) {
-    const text = scale.text(tick), half = 3.6 * text.length, x = Math.max(place(tick), half);
-    if (x - half < free) continue;
-    free = x + half + 10;
-    axis.append(svg('text', {class: 'level', x, y: 13, 'text-anchor': 'middle'}, text));
-  }
+  const labels = scale.ticks.map((tick) => {
+    const label = scale.text(tick);
+    return {x: Math.max(place(tick), halfOf(label)), label};
+  });
+  for (const {x, label} of evenly(labels)) axis.append(svg('text', {class: 'level', x, y: 13, 'text-anchor': 'middle'}, label));
   return axis;
 }
 

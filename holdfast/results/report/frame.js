@@ -140,6 +140,17 @@ function placesOf(x) {
 
 // ---- The frame of a drawing
 
+const halfOf = (label) => 3.6 * label.length;
+
+// All labels, or every second one, or as many as have room: steps between them stay equal.
+function evenly(labels) {
+  for (let step = 1; ; step++) {
+    const some = labels.filter((_, i) => i % step === 0);
+    const apart = ({x, label}, i) => i === 0 || x - halfOf(label) >= some[i - 1].x + halfOf(some[i - 1].label) + 8;
+    if (some.every(apart)) return some;
+  }
+}
+
 // The inner rectangle of a drawing, and the elements that any of them has; `beside` is the room on its right.
 function frame(width, height, label, beside = 14) {
   const left = 74, right = width - beside, top = 14, bottom = height - 44;
@@ -156,7 +167,7 @@ function frame(width, height, label, beside = 14) {
     labels: (all) => {
       let free = -Infinity;
       for (const {x, label} of all.toSorted((a, b) => a.x - b.x)) {
-        const half = 3.6 * label.length;
+        const half = halfOf(label);
         if (x - half < free) continue;
         free = x + half + 8;
         drawing.append(svg('line', {class: 'axis', x1: x, x2: x, y1: bottom, y2: bottom + 4}));

@@ -133,6 +133,7 @@ const QUESTIONS = {
   tiers: 'What do two tiers give together?',
   records_in: 'How fast do stores write?',
   records_out: 'How fast do stores read?',
+  opening: 'How fast do stores open?',
   records_mixed: 'How fast are mixed workloads?',
 };
 
@@ -143,6 +144,7 @@ function questionOf(some) {
   if (row.suite) return SUITES[row.suite] ?? `Suite ${row.suite}`;
   if (row.tool === 'kv bench' || row.records !== undefined)
     return /^ycsb/.test(row.operation) ? QUESTIONS.records_mixed
+      : /^open/.test(row.operation) ? QUESTIONS.opening
       : KV_WRITES.test(row.operation) ? QUESTIONS.records_in : QUESTIONS.records_out;
   if (row.part !== undefined) return has('exec_mode', 'chase') ? QUESTIONS.loaded : QUESTIONS.beside;
   if (row.dram_operation_ratio > 0 || has('dram_operation_ratio', 0) || /interleav/.test(row.region)) return QUESTIONS.tiers;
