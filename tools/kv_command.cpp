@@ -414,7 +414,7 @@ constexpr std::string_view kVerbsAtMark[] = {"get",    "list",   "scan",   "coun
 // Those that --space is for.
 constexpr std::string_view kVerbsOfSpaces[] = {"put",    "append", "merge",  "get",    "erase",
                                                "list",   "scan",   "count",  "import", "export",
-                                               "script", "verify", "expire", "expiry"};
+                                               "script", "verify", "expire", "expiry", "stats"};
 
 // Those that --ordered is for.
 constexpr std::string_view kVerbsInOrder[] = {"list", "scan", "export", "script"};
@@ -427,6 +427,7 @@ void add_store_verbs(KvState& state, const AddVerb& verb) {
   stats->footer(
       "Examples:\n"
       "  holdfast kv ./users stats --json | jq .used_bytes\n"
+      "  holdfast kv ./shop --space users stats\n"
       "  holdfast kv ./users stats --prometheus > /var/lib/node_exporter/users.prom");
   verb("verify", "Read and check everything; name each defect",
        [&] { return kv_verify(state.target); })
@@ -468,7 +469,7 @@ bool goes_with(const KvState& state, const char* name) {
     (void)refuse(
         state.target, std::string{"--space does not go with '"} + name + "'",
         "It is for put, append, merge, get, erase, list, scan, count, import, export, script, "
-        "verify, expire and expiry; `spaces` tells what each keyspace holds.");
+        "verify, expire, expiry and stats; `spaces` tells what each keyspace holds.");
     return false;
   }
   if (state.target.ordered && std::find(std::begin(kVerbsInOrder), std::end(kVerbsInOrder), name) ==
@@ -499,7 +500,7 @@ void add_kv_command(CLI::App& root, int& exit_code) {
   kv->add_flag("--json", state->target.json, "Machine-readable result, errors too");
   kv->add_option("--space", state->target.space,
                  "The keys of this keyspace: put, append, merge, get, erase, list, scan, count, "
-                 "import, export, script, verify, expire, expiry")
+                 "import, export, script, verify, expire, expiry, stats")
       ->type_name("NAME")
       ->check(CLI::Validator(
           [](const std::string& name) {

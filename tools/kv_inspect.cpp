@@ -122,12 +122,36 @@ void print_stats(const KvTarget& target, const Told& told) {
   row("a synced record", survival.words);
 }
 
+int print_space_stats(const KvTarget& target, const kv::Store<>& store) {
+  const auto space = store.space(target.space);
+  if (!space) return report_error(target, space.error());
+  const kv::SpaceStats stats = space->stats();
+  if (target.json) {
+    const Json document = {
+        {"store", target.spec},           {"space", target.space},
+        {"records", stats.records},       {"blocks", stats.blocks},
+        {"live_bytes", stats.live_bytes}, {"dram_index_bytes", stats.dram_index_bytes}};
+    out("{}\n", text_of_json(document));
+    return kExitDone;
+  }
+  row("keyspace", visible(target.space));
+  row_count("records", stats.records);
+  row("live", fmt::format("{} in {} of its own", human_bytes(static_cast<double>(stats.live_bytes)),
+                          counted(stats.blocks, "block")));
+  row_bytes("index in DRAM", stats.dram_index_bytes);
+  return kExitDone;
+}
+
 }  // namespace
 
 int kv_stats(const KvTarget& target, bool prometheus) {
+  if (prometheus && !target.space.empty())
+    return refuse(target, "--prometheus does not go with --space",
+                  "Metrics are those of the whole store; leave --space out, or use --json.");
   bool typed = false;
   auto store = open_for_reading(target, &typed);
   if (!store) return report_error(target, store.error());
+  if (!target.space.empty()) return print_space_stats(target, *store);
   const RegionReport region = store->region_report();
   const Told told{store->stats(), store->recovery(), region, survival_of(region), typed};
   if (prometheus) {
