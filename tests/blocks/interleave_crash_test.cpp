@@ -161,8 +161,9 @@ TEST_P(InterleaveCrash, BucketsNeedOneFencePerGroup) {
   }
 }
 
-// Who is done leaves its place to the next operation before its own fence. Without a switch for the
-// first miss, the third insert meets the first one's leaf while that one waits to be acknowledged.
+// An operation that is done leaves its place to the next one before its own fence. Without a switch
+// for the first miss, the third insert meets the first one's leaf while that one waits to be
+// acknowledged.
 TEST_P(InterleaveCrash, OperationsThatBeginBeforeTheFenceOfOthers) {
   for (const auto machinery : {Machinery::kStateMachines, Machinery::kCoroutines}) {
     for (const bool reads : {true, false}) {

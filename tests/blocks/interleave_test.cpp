@@ -113,7 +113,7 @@ TEST(Interleave, AGroupSharesItsFences) {
     for (auto& pair : pairs)
       ++pair.key;
     leaves.insert_many(pairs, results, machinery, {64, true, true});
-    EXPECT_LE(persist_counts().fences - before.fences, 4u);  // 2, and some who shared a latch.
+    EXPECT_LE(persist_counts().fences - before.fences, 4u);  // 2, and some for a shared latch.
     EXPECT_EQ(persist_counts().lines_written_back - before.lines_written_back, 128u);
   }
 }

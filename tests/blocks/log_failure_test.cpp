@@ -104,7 +104,7 @@ int fail_log_writes(memory_detail::Call call, int) {
   return call == memory_detail::Call::kWrite && --log_writes_left < 0 ? EIO : 0;
 }
 
-// What failed may lie at its tail. It is cleared there by the lane's next append, whoever makes it.
+// What failed may lie at its tail. It is cleared there by the lane's next append, of any thread.
 TEST_F(FailingLog, ALaneThatFailedKeepsItsLastSegmentUntilItsNextAppend) {
   auto region = file(2);
   Entries expected;

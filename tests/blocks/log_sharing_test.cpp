@@ -1,4 +1,4 @@
-// Who may make a log where, and how many objects may hold it.
+// Where a log may be made, and how many objects may hold it.
 #include <gtest/gtest.h>
 
 #include <cstring>

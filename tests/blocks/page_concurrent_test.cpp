@@ -153,7 +153,7 @@ TEST(BufferConcurrent, NoUpdateIsLostWhilePagesComeAndGo) {
   EXPECT_EQ(sum, added);
 }
 
-// Threads ask for one page that does not exist: all of them are told so, whoever came first (B04 of
+// Threads ask for one page that does not exist: all of them are told so, not only the first (B04 of
 // the mutants).
 TEST(BufferConcurrent, APageThatCannotBeReadIsGivenToNobody) {
   auto region = memory(256 * KiB);

@@ -59,8 +59,8 @@ struct FamModel {
   }
 };
 
-// Value 1, and after a recovery value 3 by who has just opened it. In a group: values 1 and 2 under
-// one fence.
+// Value 1, and after a recovery value 3 by the code that has just opened it. In a group: values 1
+// and 2 under one fence.
 inline Protocol<Words> fam_updates(const FamModel& field, bool group = false) {
   Protocol<Words> protocol;
   protocol.initial = Words(field.blocks, 0);

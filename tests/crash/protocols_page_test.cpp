@@ -114,7 +114,7 @@ TEST(ProtocolCopyOnWrite, StreamedIdAndVersionAreNotOrderedEvenInOneLine) {
 // ---- The micro log: dirty lines are logged, then written in place ----
 
 // Word 0: log valid (the page's version, 0 = invalid). Words 8, 16: logged lines. Words 24, 32: the
-// page's lines; word 40: its version, raised by whoever writes the page.
+// page's lines; word 40: its version, raised by each writer of the page.
 Protocol<Words> micro_log(bool invalidate_or_compare) {
   Protocol<Words> protocol;
   protocol.initial = {0, 0};

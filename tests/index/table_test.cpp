@@ -77,7 +77,7 @@ TEST(TableArena, TablesAreZeroDisjointAndAlignedWhileUnitsArePrepared) {
     for (std::uint32_t b = 0; b < buckets + 2; ++b) {
       for (auto& word : table->buckets()[b].words) {
         ASSERT_EQ(word.load(), 0u);
-        word = ~std::uint64_t{0};  // Shows itself in whoever gets it again, or overlaps.
+        word = ~std::uint64_t{0};  // Shows in a bucket that gets it again, or overlaps.
       }
     }
     tables.push_back(table);

@@ -1,4 +1,5 @@
-// Verbs beside a batch that is becoming visible: who sees one of its members sees all of them.
+// Verbs beside a batch that is becoming visible: a reader that sees one of its members sees all of
+// them.
 #include <chrono>
 #include <functional>
 #include <future>
@@ -61,7 +62,7 @@ TEST_P(BatchConcurrent, AWordThatABatchErasesIsAbsentOnlyWithTheBatch) {
           << verb << " has an answer before the batch is there";
       std::thread([&] {
         std::string value;
-        EXPECT_TRUE(store.get("ada", value)) << "who reads sees what was there before";
+        EXPECT_TRUE(store.get("ada", value)) << "a reader sees what was there before";
       }).join();
     });
     EXPECT_FALSE(found.get()) << verb;

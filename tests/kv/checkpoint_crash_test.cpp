@@ -50,7 +50,7 @@ TEST_P(KvCheckpointCrash, RunsThatWereCopiedStayWhatTheyWere) {
   };
   crash.during = [&](Tested& store) {
     take(store, kept);
-    store.put("marker", "1");  // Whoever finds it comes after the checkpoint.
+    store.put("marker", "1");  // An image that has it is of after the checkpoint.
     store.update_word("b", 0, 6);
   };
   crash.afterwards = [&](Tested& store) {

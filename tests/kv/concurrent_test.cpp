@@ -404,8 +404,8 @@ TEST_P(Concurrent, AReaderThatABatchBeingPublishedSendsBackKeepsItsRecord) {
   EXPECT_EQ(get(store, "k"), "new");
 }
 
-// What frees a run takes the notes about its records first, also that of a writer who is between
-// publishing and noting: a note that came later would call a record of the block's next life dead.
+// Before a run is freed, the notes about its records are taken, also that of a writer between
+// publishing and noting. A note that came later would call a record of the block's next life dead.
 TEST_P(Concurrent, ANoteThatAWriterStillOwesIsTakenBeforeItsRunIsFreed) {
   auto store = open();
   const auto seal = [&](const std::string& filler) {
@@ -440,7 +440,7 @@ TEST_P(Concurrent, ANoteThatAWriterStillOwesIsTakenBeforeItsRunIsFreed) {
   EXPECT_EQ(get(store, "k"), "new");
 }
 
-// A pass marks its victims and waits for those who had not seen the mark: else it copies a word
+// A pass marks its victims and waits for threads that had not seen the mark. Else it copies a word
 // that is being updated in place, and the update stays behind in the run that is freed.
 TEST_P(Concurrent, AWordThatIsBeingUpdatedIsNotLeftBehindByAPass) {
   if (paged()) GTEST_SKIP() << "nothing is updated in place";

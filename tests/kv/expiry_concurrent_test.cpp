@@ -53,8 +53,8 @@ std::vector<Stamped> all_of(const Snapshot& snapshot) {
 class ExpiryConcurrent : public OnEveryPlace {};
 INSTANTIATE_TEST_SUITE_P(Everywhere, ExpiryConcurrent, kEveryPlace, place_name);
 
-// Each key has one writer, who counts. Whoever reads it must find nothing that had expired when the
-// read began, and no lower count than was found before: nothing comes back.
+// Each key has one writer, which counts. A reader must find nothing that had expired when the read
+// began, and no lower count than was found before: nothing comes back.
 TEST_P(ExpiryConcurrent, NothingThatHasExpiredIsSeenNorAnythingOlder) {
   StoreOptions options = tiny();
   options.background = true;

@@ -534,8 +534,8 @@ TEST_P(Full, TheClockAndADropGoThroughAndMakeRoom) {
   }
 }
 
-// The limit on what the background moves per second does not bind who waits for room, nor for the
-// end of a pass: a verify() or close() took as long as the pass did.
+// The limit on what the background moves per second does not hold up threads that wait for room or
+// for the end of a pass: a verify() or close() took as long as the pass did.
 TEST_P(Full, NobodyWaitsForARateLimit) {
   StoreOptions options = fixed(true);
   options.reclaim.bytes_per_second = 1'000;  // A block every eight seconds.

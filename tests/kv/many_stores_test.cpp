@@ -248,8 +248,8 @@ TEST(BackgroundPool, AForkedChildGetsOneOfItsOwn) {
   EXPECT_EQ(BackgroundPool::of_process()->threads(), 1u);
 }
 
-// An index of its own for each, of 250 KiB, stayed until the store closed, and sessions of it, which
-// whoever waits for threads asks one by one.
+// Each keyspace's index, of 250 KiB, stayed until the store closed. So did its sessions, which a
+// wait for threads asks one by one.
 class KeyspacesMadeAndDropped : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(InOrderOrNot, KeyspacesMadeAndDropped, testing::Bool());
 

@@ -13,7 +13,7 @@ void mark(Tested& store) {
   store.other([&] { store.store().mark().value(); });
 }
 
-// Who opens it as usual finds what was acknowledged, marks or not.
+// A usual opening finds what was acknowledged, marks or not.
 TEST_P(KvMarkCrash, TheStoreIsWhatItWas) {
   Crash crash;
   crash.before = [](Tested& store) {

@@ -121,8 +121,8 @@ TEST_P(Marks, TheStoreGoesOnFromThere) {
   expect_contents(again, expected);
 }
 
-// A tombstone goes when what it erased is durably dead. Who returns to a mark behind that has the
-// dead bits alone to know it by.
+// A tombstone goes when what it erased is durably dead. A later return to a mark has only the dead
+// bits to know it by.
 TEST_P(Marks, WhatIsDeadWithoutATombstoneStaysDead) {
   Contents expected;
   {

@@ -25,7 +25,7 @@ constexpr std::uint64_t kKeys = 8, kWriters = 3;
 
 std::string key_of(std::uint64_t i) { return "list-of-16-byte" + std::to_string(i); }
 
-// What a writer adds: who, and how often that one wrote before.
+// What a writer adds: its number, and how often it wrote before.
 struct Added {
   std::uint64_t writer = 0, count = 0;
 };

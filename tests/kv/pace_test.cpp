@@ -351,9 +351,9 @@ TEST_P(Books, AreExactAfterEveryKindOfWriteAndOverADeath) {
   }
 }
 
-// Slowed writers and a full medium together: nobody waits for another who waits for him, and what
-// fits is not refused. 80 of the 123 blocks that puts may have live; at goal 1.05 writers are slowed
-// before the medium is full, at 1.25 about then, and at 3 they find it full.
+// Slowed writers and a full medium together: no two threads wait for each other, and what fits is
+// not refused. 80 of the 123 blocks that puts may have live; at goal 1.05 writers are slowed before
+// the medium is full, at 1.25 about then, and at 3 they find it full.
 TEST(PaceAndFull, NobodyIsRefusedWhatFits) {
   for (const double goal : {1.05, 1.25, 3.0}) {
     const Scratch scratch = Scratch::tmpfs();

@@ -150,8 +150,8 @@ TEST_P(PipelinesAtOnce, NoUpdateOfASharedKeyIsLost) {
   EXPECT_EQ(sum, 4u * 500u * kScale);
 }
 
-// A writer puts a number under every key in turn; whoever reads the keys backwards never sees a key
-// lag behind one that is written later.
+// A writer puts a number under every key in turn. A reader that goes through the keys backwards
+// never sees a key lag behind one that is written later.
 TEST_P(PipelinesAtOnce, OthersSeeOperationsInTheOrderOfSubmission) {
   auto store = open(busy());
   constexpr std::uint64_t kKeys = 6;

@@ -1,4 +1,4 @@
-// Small stores: what the medium has is there for whoever needs it.
+// Small stores: all room of the medium is there for each purpose.
 #include <atomic>
 #include <string>
 #include <thread>

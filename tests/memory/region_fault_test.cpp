@@ -111,7 +111,7 @@ TEST_P(Faults, AReadThatTheDeviceRefusesIsAnErrorAndNotASignal) {
 TEST_P(Faults, SyncTouchesOnlyFilesWrittenSinceTheLastOne) {
   auto region = open();
   ASSERT_TRUE(
-      region.sync());  // The first one covers every file: who died before us may not have synced.
+      region.sync());  // The first one covers every file: a process that died may not have synced.
   data_syncs = 0;
   ASSERT_TRUE(region.sync());
   EXPECT_EQ(data_syncs, 0);

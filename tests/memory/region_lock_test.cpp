@@ -1,4 +1,5 @@
-// Locks between processes: who is kept out, who is named, and that no lock outlives its owner.
+// Locks between processes: which process is kept out, which is named, and that no lock outlives its
+// owner.
 #include <holdfast/memory/region.hpp>
 
 #include <gtest/gtest.h>

@@ -249,7 +249,7 @@ TEST_F(LongFiles, OnlyTheLastMayBeShortAndOnlyByPages) {
   EXPECT_TRUE(refused(2, 0));
   EXPECT_TRUE(refused(2, 1 * MiB + 5));
   EXPECT_FALSE(refused(2, 1 * MiB));  // Whether it was longer the owner of the contents can tell.
-  options.file_bytes = 0;             // Who does not expect one that is short is not given one.
+  options.file_bytes = 0;             // A short file that was not expected is refused.
   EXPECT_TRUE(refused(2, 2 * MiB));
 }
 
@@ -323,7 +323,7 @@ TEST(RegionSync, DoesNotMakeTheNextOneWriteTheInode) {
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return nanoseconds(now);
   };
-  // Not each time: the tick may end, and others who use the file system may move its clock on.
+  // Not each time: the tick may end, and other users of the file system may move its clock on.
   unsigned within_a_tick = 0;
   bool kept = false;
   for (int i = 0; i < 100 && !kept; ++i) {

@@ -1,4 +1,4 @@
-// Superblocks: what is refused and how it is said, and who is never overwritten.
+// Superblocks: what is refused and how it is said, and what is never overwritten.
 #include <holdfast/memory/superblock.hpp>
 
 #include <gtest/gtest.h>

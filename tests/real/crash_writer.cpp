@@ -8,7 +8,7 @@
 //   crash_writer check SPEC --seed S --acknowledged T:N,T:N… [--threads N]
 //     Each thread's keys must be exactly what its operations 0 … m leave, for one m that is at
 //     least the last acknowledged N: all of m's predecessors, nothing of its successors, no part of
-//     a batch. (m may be larger: an acknowledgement can be lost on its way to the one who kills.)
+//     a batch. (m may be larger: an acknowledgement can be lost on its way to the killing process.)
 // Exit  0 held, 1 did not, 2 usage.
 // Used  by tests/qemu, where the printed lines leave the guest over a serial port.
 #include <atomic>

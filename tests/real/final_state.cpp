@@ -98,8 +98,8 @@ class Judge {
     std::reverse(last.chain.begin(), last.chain.end());
   }
 
-  // Who made an absent key absent? The one acknowledged last can always be placed last. Where not
-  // even that explains it, an operation in flight must have done it; that may have other
+  // Which operation made an absent key absent? The one acknowledged last can always be placed last.
+  // Where not even that explains it, an operation in flight must have done it; that may have other
   // consequences.
   void explain_absent() {
     for (bool changed = true; changed && complaints_.empty();) {

@@ -325,7 +325,7 @@ class Scenario {
   }
 
   bool check(const SharedLog& log, std::uint32_t round, bool read_only) {
-    // For whoever looks for the reason: opening changes what the kill left.
+    // For the search for the reason: opening changes what the kill left.
     std::filesystem::remove_all(as_killed());
     std::filesystem::copy(path_, as_killed(), std::filesystem::copy_options::recursive);
     kv::StoreOptions options = store_options();

@@ -42,7 +42,7 @@ TEST_F(OutputTest, AFileIsReplacedAsAWholeAndKeepsItsRights) {
   ASSERT_TRUE(write_file("new", path("r.json")));
   EXPECT_EQ(text("r.json"), "new");
   char still[20] = {};
-  EXPECT_EQ(::read(old, still, sizeof still), 14);  // Who reads the old one keeps it.
+  EXPECT_EQ(::read(old, still, sizeof still), 14);  // A reader of the old one keeps it.
   ::close(old);
   EXPECT_EQ(fs::status(path("r.json")).permissions(), static_cast<fs::perms>(0640));
   EXPECT_EQ(files(), 1u);

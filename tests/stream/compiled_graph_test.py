@@ -51,7 +51,7 @@ def run(cache, mode, text, *more):
 
 
 def outcome(done):
-    """What both must agree on: code, rows, and messages but for who did it."""
+    """What both must agree on: code, rows, and messages but for ", compiled"."""
     return done.returncode, done.stdout, [line.replace(', compiled', '') for line in done.stderr.splitlines()]
 
 

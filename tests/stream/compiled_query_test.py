@@ -139,7 +139,7 @@ def run(cache, mode, text, *more, env=None):
 
 
 def outcome(done):
-    """What both must agree on: code, rows, and messages but for who did it."""
+    """What both must agree on: code, rows, and messages but for ", compiled"."""
     lines = [line.replace(', compiled', '') for line in done.stderr.splitlines()]
     return done.returncode, done.stdout, lines
 

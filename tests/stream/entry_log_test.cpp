@@ -405,7 +405,7 @@ TEST(EntryLog, WhatIsNoBlockIsRefused) {
   EXPECT_EQ(KvStateStore(region, 1).open().code(), Errc::kCorrupt);
 }
 
-// Whoever reads on behind such a block would begin again, without end.
+// A reader that goes on behind such a block would begin again, without end.
 TEST(EntryLog, ABlockWithTheLastNumberOfAllIsRefused) {
   const StateKeys keys(1);
   std::string block;

@@ -167,7 +167,7 @@ void check(const Subject& subject, bool retracts, const Begin& compiled) {
     bool swapped = false;
     const auto begin = [&] {
       whole.begin(subject, begin_interpreted);
-      // Whoever goes on reads what the other has written.
+      // The second run reads what the other kind has written.
       fetched.begin(subject, swapped ? compiled : begin_interpreted);
       third.begin(subject, swapped ? begin_interpreted : compiled);
       swapped = !swapped;

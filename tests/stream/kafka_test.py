@@ -70,7 +70,7 @@ class Test:
         assert rows(self.bounded('t', 'plain', 'n INT', **specific)) == [6, 8]
         ends = {'scan.bounded.mode': 'specific-offsets', 'scan.bounded.specific-offsets': 'partition:0,offset:1;partition:1,offset:2'}
         assert rows(self.bounded('t', 'plain', 'n INT', **ends)) == [0, 1, 3]
-        # The offsets of a group: committed at checkpoints, for those who look at the group.
+        # The offsets of a group: committed at checkpoints, for tools that show the group.
         group = {'scan.startup.mode': 'group-offsets', 'properties.group.id': 'g', 'properties.auto.offset.reset': 'earliest'}
         text = self.bounded('t', 'plain', 'n INT', **group) + 'SELECT n FROM t'
         first = self.run('--checkpoint-dir', self.directory / 'g1', '-e', text).stdout

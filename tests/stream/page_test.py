@@ -2,7 +2,7 @@
 
     page_test.py HOLDFAST [--browser] [--png DIRECTORY]
 
-Without --browser: the numbers of /metrics and /state.json, who may read them, what the terminal shows, the shell. With it: the
+Without --browser: the numbers of /metrics and /state.json, which hosts may read them, what the terminal shows, the shell. With it: the
 page in a headless Chromium, on a screen and on a phone, in the light and in the dark. Exit code 77: there is no browser.
 """
 import argparse
@@ -178,7 +178,7 @@ def visitor(run, text):
 
 
 def check_visitors(holdfast, directory):
-    """Visitors who come in crowds, send much or are slow: the query goes on, and ends when it is told to."""
+    """Clients that come in crowds, send much or are slow: the query goes on, and ends when it is told to."""
     # Each of 200 had a file descriptor, and the query had none left for its checkpoint.
     run = Run(holdfast, directory, limit=64)
     crowd = []
@@ -197,7 +197,7 @@ def check_visitors(holdfast, directory):
         sender = visitor(run, f'{method} / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3000000000\r\n\r\n')
         assert sender.recv(100).startswith(b'HTTP/1.1 405'), method
         sender.close()
-    # One who says a letter now and then held up the end.
+    # A client that sent a letter now and then held up the end.
     slow = [visitor(run, 'GET / HTTP/1.1\r\n') for _ in range(20)]
     ended = threading.Event()
 

@@ -184,7 +184,7 @@ def check_two_runs_of_one_place(directory):
     assert f'{directory}/out is in use by process {first.pid} (holdfast-bench); end that run, or name another' in same_sink.stderr, same_sink.stderr
     same_state = command('run', '--checkpoint-dir', directory / 'c', '-e', endless + 'SELECT n FROM s', code=1)
     assert f'{directory}/c is in use by process {first.pid} (holdfast-bench); end that run, or name another' in same_state.stderr, same_state.stderr
-    # Whoever reads the state only, may.
+    # A command that only reads the state may run.
     command('savepoint', '--checkpoint-dir', directory / 'c', '--to', directory / 'saved', '-e', insert)
     stopped(first)
     rows = [int(line) for line in parts(directory / 'out').split()]

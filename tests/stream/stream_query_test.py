@@ -234,7 +234,7 @@ def numbers(count='', rate=2000):
 
 
 def check_output(directory):
-    """What a checkpoint covers is on standard output, whoever is killed and whatever cannot be written."""
+    """What a checkpoint covers is on standard output, whichever process is killed and whatever cannot be written."""
     rand, count, shown, kills = random.Random(5), 1500, '', 0
     where = ['--checkpoint', '5ms', '--checkpoint-dir', str(directory / 'of_output')]
     while True:

@@ -235,7 +235,8 @@ TEST(ByteDashConcurrent, ReadersFindWhatIsThereWhileSpaceIsReused) {
   EXPECT_EQ(refused.load(), 0u);
 }
 
-// Whoever reuses space waited until no thread read at all: with some threads that only read, for ever.
+// A writer that reuses space waited until no thread read at all: for ever, with some threads that
+// only read.
 TEST(ByteDashConcurrent, ManyReadersDoNotKeepAWriterWaiting) {
   auto region = region_of(8 * MiB);
   ByteDashOptions options;

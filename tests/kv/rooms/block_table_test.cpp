@@ -1,4 +1,4 @@
-// Who gets which block, what its word says then, and what of it is dead.
+// Which blocks are given out, what their words say then, and what of them is dead.
 #include "rooms_support.hpp"
 
 namespace holdfast::kv {

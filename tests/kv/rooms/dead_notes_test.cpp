@@ -1,4 +1,4 @@
-// Notes of dead records: applied once each, in groups, whoever drains them.
+// Notes of dead records: applied once each, in groups, by any thread that drains them.
 #include <atomic>
 #include <thread>
 

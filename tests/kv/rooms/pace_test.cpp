@@ -48,8 +48,8 @@ TEST_F(Paces, NobodyIsSlowedBelowTheZone) {
   EXPECT_FALSE(pace_.wants_pause());
 }
 
-// Erasing a quarter of ten million records took ten times as long as the erases themselves, and
-// whoever wrote next waited for a pass for each of his runs.
+// Erasing a quarter of ten million records took ten times as long as the erases themselves, and the
+// next writer waited for a pass for each of its runs.
 TEST_F(Paces, WhereWhatLivesIsLessAtOnceWritersGoOnWhileUseFalls) {
   kill(0, 100);
   EXPECT_GE(pace_.position(), 1) << "before a pass has seen it";

@@ -1,4 +1,5 @@
-// Group commit: who waits is covered by a sync that began afterwards, and one serves many.
+// Group commit: each waiting thread is covered by a sync that began afterwards, and one serves
+// many.
 #include <atomic>
 #include <chrono>
 #include <future>

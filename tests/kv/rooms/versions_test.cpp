@@ -165,7 +165,7 @@ TEST_F(Chains, AMovedVersionIsReachedByEitherLineUntilItIsForgotten) {
   EXPECT_FALSE(versions_.holds(three, two));
   EXPECT_EQ(visible_at(three, second), two_moved);
   EXPECT_EQ(visible_at(three, first), one);
-  EXPECT_EQ(visible_at(two, first), one) << "who had found the old line goes on from it";
+  EXPECT_EQ(visible_at(two, first), one) << "a reader that had found the old line goes on from it";
   versions_.move(three, one, one_moved);
   EXPECT_EQ(visible_at(three, first), one_moved);
   versions_.forget(two);

@@ -138,7 +138,7 @@ class OlapCommand(unittest.TestCase):
             self.assertNotIn('passed', done.stderr)
             self.assertIn(f'--out {self.dir}/no/where: open: No such file or directory', done.stderr)
 
-    # Who is told that an append failed appends again: the rows would be there twice.
+    # A user who is told that an append failed appends again: the rows would be there twice.
     def test_an_append_whose_merge_finds_no_room_is_there_and_says_so(self):
         def no_file_grows():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
