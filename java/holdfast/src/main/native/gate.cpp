@@ -86,7 +86,7 @@ int32_t gate_close(Gate* gate) {
     if (seen == GATE_CLOSED) return HF_OK;
     sched_yield();  // Another thread closes it.
   }
-  barrier_on_all_threads();  // Who has not been seen in the gate by now sees that it closes.
+  barrier_on_all_threads();  // A thread not seen in the gate by now sees that it closes.
   while (is_visited(gate))
     sched_yield();
   const bool held = __atomic_load_n(&gate->holders, __ATOMIC_ACQUIRE) != 0;

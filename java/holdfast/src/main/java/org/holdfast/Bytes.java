@@ -11,8 +11,8 @@ import java.nio.charset.StandardCharsets;
  * Memory outside of the heap with a fixed address, which native code reads and writes. It grows on demand, and then has
  * another address. For one thread.
  *
- * <p>The memory goes with this object. Who passes an address on without using the object behind that calls {@link #keep}
- * after the call, or the collector may take the memory while native code is in it.
+ * <p>The memory goes with this object. Code that passes an address on, and does not use the object afterwards, calls
+ * {@link #keep} after the call. Else the collector may take the memory while native code is in it.
  */
 public final class Bytes {
   private static final int LEAST = 256;

@@ -13,7 +13,7 @@ import java.util.Arrays;
  * }
  * }</pre>
  *
- * <p>Who wants few records says how many: then no more are fetched.
+ * <p>A caller that wants few records says how many: then no more are fetched.
  *
  * <p>Of a live store: each record as it was when its group was fetched. It goes before its store is closed. Its memory is
  * for the next iterator of the thread that moved it, if that closes it.
@@ -39,7 +39,7 @@ public final class HoldfastIterator implements AutoCloseable {
   private boolean more;
   // How many records are wanted, the present one included.
   private long wanted;
-  // Who moved it last, and may be reading a record.
+  // The thread that moved it last, and may be reading a record.
   private Thread user;
 
   HoldfastIterator(long handle) {
@@ -121,7 +121,7 @@ public final class HoldfastIterator implements AutoCloseable {
     handle = 0;
     at = end = 0;
     large = null;
-    // Another iterator's records must not come under a user who reads one.
+    // Another iterator's records must not overwrite one that its user still reads.
     if (user == null || user == Thread.currentThread()) SpareBytes.give(group);
     group = null;
   }
@@ -134,7 +134,7 @@ public final class HoldfastIterator implements AutoCloseable {
     return most;
   }
 
-  /** A large record comes into the group only for who wants its address. */
+  /** A large record comes into the group only where its address is wanted. */
   private Bytes present() {
     final Bytes present = group;
     if (!valid() || present == null) throw new IllegalStateException("the iterator is at no record");

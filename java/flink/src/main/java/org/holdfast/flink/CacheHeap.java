@@ -4,7 +4,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What the caches of all states of this process may take of its heap, together. Each of them has places enough for its state
- * alone; a TaskManager has hundreds of states. Who comes first has it; who gets none does without a cache.
+ * alone; a TaskManager has hundreds of states. The states that come first get room; a state that gets none has no
+ * cache.
  *
  * <p>Threads: any.
  */

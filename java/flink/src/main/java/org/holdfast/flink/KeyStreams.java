@@ -19,7 +19,7 @@ import org.apache.flink.util.FlinkRuntimeException;
 
 /**
  * The keys of states, with their namespaces. A stream holds nothing open: it reads some records at a time, and goes on
- * behind the last one, so that who uses it may change the state meanwhile.
+ * behind the last one. So its user may change the state meanwhile.
  */
 final class KeyStreams {
   private static final int RECORDS_AT_ONCE = 256;

@@ -37,7 +37,7 @@ final class LocalCopy {
   private final Map<Run, Integer> places = new HashMap<>();
   private final RunBuffer buffer;
 
-  /** `directory`: Flink's, of the checkpoint and the operator. `buffer`: of who makes this. */
+  /** `directory`: Flink's, of the checkpoint and the operator. `buffer`: the maker's. */
   LocalCopy(Path directory, HoldfastCheckpoint checkpoint, RunBuffer buffer) throws IOException {
     this.buffer = buffer;
     final String name = UUID.randomUUID().toString();

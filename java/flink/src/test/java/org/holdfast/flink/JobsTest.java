@@ -376,7 +376,7 @@ final class JobsTest {
         SavepointRestoreSettings.forPath(savepoint, false, claim));
     FAILURES_LEFT.set(2); // Each behind a checkpoint of its own.
     if (claim == RecoveryClaimMode.NO_CLAIM) {
-      // The savepoint is the user's, who removes it once there is a checkpoint.
+      // The savepoint belongs to the user, and is removed once there is a checkpoint.
       beforeFailure =
           () -> {
             try {

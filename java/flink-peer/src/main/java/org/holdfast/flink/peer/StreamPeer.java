@@ -113,7 +113,7 @@ public final class StreamPeer {
     return seconds;
   }
 
-  /** As far as it goes: the cluster of the run before may be removing it, too. Who started this process removes the rest. */
+  /** As far as it goes: the run before may be removing it, too. The process that started this one removes the rest. */
   private static void remove(Path directory) {
     if (directory.toString().isEmpty()) return;
     try (Stream<Path> all = Files.walk(directory)) {

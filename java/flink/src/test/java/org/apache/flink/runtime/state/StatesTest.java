@@ -162,7 +162,7 @@ final class StatesTest {
         .sum();
   }
 
-  /** Who changes the backend of a job restores one first. It was an ArrayIndexOutOfBoundsException. */
+  /** A change of a job's backend begins with a restore of a checkpoint. It was an ArrayIndexOutOfBoundsException. */
   @Test
   void aCheckpointOfTheHeapsBackendIsRefusedWithWhatCanBeDone() throws Exception {
     for (int values : new int[] {1, 20, 3000, 100_000}) {
