@@ -1,4 +1,4 @@
-// bench_show_command.hpp: `holdfast bench show RESULT…`: the table of a result, whoever wrote it.
+// bench_show_command.hpp: `holdfast bench show RESULT…`: the table of a result of any benchmark.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The benchmarks, streams and star schemas are in a second program, holdfast-bench, which has all
-// verbs: it takes longer to build than all else together, and who keeps records does not need it.
+// verbs: it takes longer to build than all else together, and a user of the store does not need it.
 // The verbs are known here, and start that program with the words as they were given.
 #include <unistd.h>
 

@@ -172,7 +172,7 @@ int kv_restore(const KvTarget& target, const RestoreArguments& arguments) {
   if (!restored) {
     const int code =
         report_directory(target, arguments.directory, restored.error(), arguments.store);
-    const bool of_another =  // Who came at the same time and was the first.
+    const bool of_another =  // Another process, which was faster.
         restored.code() == Errc::kBusy || restored.code() == Errc::kAlreadyExists;
     if (!was_there && !of_another && std::filesystem::exists(arguments.store, unknown))
       note("{} was begun and holds no store; remove it before the next try\n", arguments.store);

@@ -77,7 +77,7 @@ void add_format(CLI::App* app, std::optional<RecordFormat>& format, bool import)
              : "Default: told by the suffix of FILE; else jsonl");
 }
 
-// What people who come from elsewhere type.
+// Names from other stores that people type.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"set", "put"},  {"del", "erase"}, {"delete", "erase"},
     {"rm", "erase"}, {"ls", "list"},   {"size", "count"}};

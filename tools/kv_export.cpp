@@ -75,8 +75,8 @@ class Destination {
   }
 
  private:
-  // Makes the file with the partial text ours alone, and empty. Whoever had it before may have given
-  // it its name or removed it meanwhile: then `file_` is null afterwards, and another one is needed.
+  // Makes the file with the partial text ours alone, and empty. Its owner before may have renamed
+  // or removed it meanwhile: then `file_` is null afterwards, and another file is needed.
   Status take(int fd) {
     const Status locked = memory_detail::lock_file(
         fd, true, partial_, ", an export to the same file; wait for it, or name another file");

@@ -45,7 +45,7 @@ std::pair<const CLI::App*, std::string> reached(const CLI::App& root) {
   return {app, words};
 }
 
-// What someone who wrote `word` here may have meant.
+// What `word` may have meant here.
 std::string suggestion(const CLI::App& app, const std::string& word) {
   std::vector<std::string> candidates;
   if (word.starts_with("-")) {

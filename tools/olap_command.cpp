@@ -172,7 +172,8 @@ Status append(const OlapArguments& arguments) {
   }
   const auto small = small_blocks(mart.store->version()->catalogue());
   if (small < kMergeFrom) return {};
-  // The rows are there whatever becomes of it: who reads of a failure would append them again.
+  // The rows are there even if the merge fails. A user who reads of a failure would append them
+  // again.
   if (const auto merged = merge(*mart.store); !merged)
     complain("holdfast olap",
              fmt::format("the rows are there, but {} blocks of appends are not merged: {}", small,

@@ -45,7 +45,7 @@ class SchemaReader {
   }
 
  private:
-  // A line each; whoever prints an error ends the last one.
+  // A line each; the printer of an error ends the last one.
   Error mistakes() const {
     auto lines = wrong_.text();
     if (lines.ends_with('\n')) lines.pop_back();

@@ -27,7 +27,7 @@ class ParquetProcess {
   ParquetProcess& operator=(ParquetProcess&&) = delete;
   ~ParquetProcess();
 
-  // Of a reader: where the CSV comes from. Whoever takes it closes it.
+  // Of a reader: where the CSV comes from. The caller closes it.
   int take_output();
   // Of a writer: rows as CSV.
   Status write(std::string_view text);

@@ -88,7 +88,7 @@ class Tour {
   }
 
  private:
-  // What did not hold stays for a look; who interrupts wants nothing left.
+  // A store in which something did not hold is kept for a look. After an interrupt nothing is kept.
   bool fail(const Error& error) {
     (void)report_error(kTourCommand, store_, error);
     return keep_files();

@@ -1,8 +1,8 @@
 // crew.hpp: one piece of work on several threads, the caller's among them.
 //
 // Errors     None: a thread that cannot be started (limits of the system, no memory) is done
-//            without. work() takes its parts from a place that all share, so that whoever is there
-//            does all of them.
+//            without. work() takes its parts from a place that all share, so the threads that did
+//            start do all of them.
 #pragma once
 
 #include <new>

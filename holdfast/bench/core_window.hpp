@@ -2,7 +2,7 @@
 //
 // Misses of neighbouring operations overlap only if the instructions between them fit into this
 // window. A virtual CPU that shares its core with a busy neighbour has half of it. So the ratio of
-// a store to its floor depends on who else runs on the host: with a window of 250 the loads of two
+// a store to its floor depends on what else runs on the host: with a window of 250 the loads of two
 // operations of 200 instructions overlap, with one of 120 they do not.
 //
 // How        Two chains of reads that miss, so many instructions between a read of the one and of

@@ -12,7 +12,7 @@
 // Why unary    A reader loads the eight words one after the other. Each distance is one bit in one
 //              word, so no mix of older and newer words hides a distance that is occupied
 //              throughout; a count or maximum spread over several words could be read torn.
-// Who writes   Entries 0 and 1 and all entries of keys at home: the latch holder, by plain stores.
+// Writers      Entries 0 and 1 and all entries of keys at home: the latch holder, by plain stores.
 //              Free entries 2..7 are also claimed by keys of earlier buckets ("guests"), so
 //              claiming one is a compare-and-swap, and guests, and the control bits of 2..7, change
 //              by read-modify-write only. Guests never take entries 0 and 1.

@@ -113,7 +113,7 @@ Entry take_behind(Bucket* home, std::uint64_t word, std::uint32_t reach, ReachOf
   HF_DCHECK(reach <= reach_of());
   for (std::uint32_t distance = 1;; ++distance) {
     if (distance > reach && distance > (reach = reach_of())) return {};
-    // From the last on: who is at home there takes the first.
+    // From the last entry on: keys at home in that bucket take the first ones.
     for (unsigned left = probe(home[distance], 0).candidates; left >> kFirstDistanceEntry != 0;) {
       const auto entry = static_cast<unsigned>(std::bit_width(left)) - 1;
       left ^= 1u << entry;

@@ -443,8 +443,8 @@ class OffsetMap::Home {
 
   void remove(Entry entry);
 
-  // Set before the first store of a patch, cleared after its fence. No locked instruction: who
-  // reads the patched word first sees the mark, since stores become visible in order.
+  // Set before the first store of a patch, cleared after its fence. It needs no locked instruction:
+  // stores become visible in order, so a thread that reads the patched word sees the mark.
   void set_patching(bool patching) { OffsetMap::set_patching(*bucket_, patching); }
 
  private:

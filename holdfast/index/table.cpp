@@ -127,7 +127,7 @@ void TableArena::prepare() {
   wants_unit_.store(false, std::memory_order_relaxed);
   Cursor next = next_unit();
   if (next.slab == nullptr) next.slab = spare_ = map_slab(Stream::kInTurn, kSlabBytes);
-  if (next.slab == nullptr) return;  // No memory: who needs it will say so.
+  if (next.slab == nullptr) return;  // No memory: the caller that needs it reports that.
   Slab* const slab = next.slab;
   Unit& unit = slab->units[next.unit];
   if (unit.held) return;

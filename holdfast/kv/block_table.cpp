@@ -74,7 +74,7 @@ void BlockTable::mark_run(std::uint64_t head, std::uint64_t run_blocks, BlockWor
     BlockMeta& own = meta(block);
     own.head = head;
     own.generation = word.generation;
-    // Releases what stands before it to who looks through all blocks beside us.
+    // A release store: threads that look through all blocks see the words stored before it.
     own.state.store(block == head ? word.state : BlockState::kTail, std::memory_order_release);
   }
 }
@@ -175,8 +175,8 @@ std::uint64_t BlockTable::whole_units(std::uint64_t bytes) const {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// The file system takes its time to find and zero memory, so nobody who wants a run that is there
-// waits for it: mutex_ is held only while the new blocks are entered.
+// The file system takes its time to find and zero memory, so a thread that wants a run that is
+// there does not wait: mutex_ is held only while the new blocks are entered.
 Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
   const Lock growing(growth_mutex_);
   if (blocks() != blocks_seen) return {};  // Somebody else was faster.
@@ -316,8 +316,8 @@ Status BlockTable::free_runs(std::span<const std::uint64_t> heads) {
   if (heads.empty()) return {};
   // Heads first: a sealed head without all of its tails would be damage. Tails without a head are
   // what recovery frees, so their words are ordered by nothing. Until they are durable they say
-  // kTail with the generation of a run that is gone, which no head has or will have; and who opens
-  // such a block again stores to the same word, after us (mutex_), and fences that store.
+  // kTail with the generation of a run that is gone, which no head has or will have. A thread that
+  // opens such a block again stores to the same word, after us (mutex_), and fences that store.
   bool tails = false;
   for (const std::uint64_t head : heads) {
     HF_RETURN_IF_ERROR(put_block_word(head, {meta(head).generation, BlockState::kFree}));

@@ -1,5 +1,5 @@
-// block_table.hpp: which blocks are free, open, sealed; what in them is dead; and who gets the
-// next.
+// block_table.hpp: which blocks are free, open or sealed, what in them is dead, and which is given
+// out next.
 //
 // The medium holds one word per block (format.hpp); the rest is kept in DRAM and rebuilt at open.
 //
@@ -79,7 +79,7 @@ struct alignas(kCacheLineBytes) BlockMeta {
 
 class EventQueue;
 
-// Who is told of dead records while they can still be read, under whatever locks.
+// Is told of dead records while they can still be read. The caller may hold any lock.
 class DeadWatch {
  public:
   virtual void died(std::uint64_t line) = 0;
@@ -99,7 +99,7 @@ class BlockTable {
     kReclaim,  // Copies of what lives in runs that then go.
   };
 
-  // `events`: who is told of growth, or null.
+  // `events`: is told of growth; may be null.
   BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes,
              EventQueue* events = nullptr);
   BlockTable(const BlockTable&) = delete;
@@ -222,8 +222,8 @@ class BlockTable {
     return geometry_.block_bytes - (offset_bytes & (geometry_.block_bytes - 1));
   }
 
-  // What open_run() takes from, at a glance: O(1), for who opens a run. Of sealed runs only, and
-  // behind by the notes that are not applied yet. totals() is exact.
+  // Live bytes of sealed runs, in O(1), for the opening of a run. They lag by the notes that are
+  // not applied yet; totals() is exact.
   std::uint64_t live_bytes() const {
     const std::int64_t live = live_bytes_.load(std::memory_order_relaxed);
     return live > 0 ? static_cast<std::uint64_t>(live) : 0;

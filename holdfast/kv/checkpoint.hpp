@@ -77,7 +77,7 @@ class Checkpoint {
   // record that is not dead is checked. Errors: kInvalidOption (`to` has another size), kCorrupt
   // (names the record that the medium damaged), kIo.
   Status read(std::size_t i, std::span<std::byte> to) const;
-  // Grows whenever the store opens a run: for who wants to know whether there are writers now.
+  // Grows whenever the store opens a run: it shows whether there are writers now.
   std::uint64_t runs_opened() const;
 
   struct State;

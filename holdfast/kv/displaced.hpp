@@ -2,10 +2,10 @@
 //
 // The old record of a key may lie on a device, and a put need not wait for it: the index knows 35
 // bits or more of the key's hash (the place), and nearly always these are enough. "Nearly" is not
-// enough for a store, so the record is not dead yet: it is displaced. Who looks for a key finds it
-// here where the index does not have the key, and settle() decides later, many records at a time:
-// it reads the displaced record and compares keys. A record of the same key is dead. A record of
-// another key goes back into the index, beside the one that displaced it.
+// enough for a store, so the record is not dead yet: it is displaced. Where the index does not have
+// a key, a look-up searches here. settle() decides later, many records at a time: it reads the
+// displaced record and compares keys. A record of the same key is dead. A record of another key
+// goes back into the index, beside the one that displaced it.
 //
 // Invariant  A record that is acknowledged and not superseded is named by an entry of the index or
 //            stands here, at every moment. A put notes the displaced record before it points the

@@ -46,9 +46,9 @@ Status Evacuation::copy_all(const SealedRun& run, std::uint64_t head, std::uint6
     lines += move.to.padded_bytes / kCacheLineBytes;
   own_.count(1, lines);
   if (!copied) {
-    // Copies that nothing will point to: dead, since a later erase of their keys would not know
-    // of them; and fenced, since the next one who appends here may be another thread, whose fence
-    // does not cover what this one wrote back.
+    // Nothing will point to these copies. They are marked dead, since a later erase of their keys
+    // would not know of them. They are fenced, since the next append here may be another thread's,
+    // whose fence does not cover what this thread wrote back.
     for (const Move& move : moves_)
       discard(move);
     wasted_bytes_ = lines * kCacheLineBytes;
@@ -197,7 +197,7 @@ bool Evacuation::is_live(std::uint16_t space, std::uint64_t hash, Line line) {
   Place place = index.place(hash);
   auto home = index.latch(place, books_of(space));
   const RecordView record = rooms_.records.at(line);
-  if (!rooms_.records.fits(record, line)) return true;  // Damaged: whoever copies it tells.
+  if (!rooms_.records.fits(record, line)) return true;  // Damaged: the copy reports it.
   const Entry entry = home.find(index.matches(record.key_bytes()));
   return entry && versions.holds(OffsetMap::Home::line(entry), line);
 }

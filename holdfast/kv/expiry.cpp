@@ -70,7 +70,7 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                    "; once the clock is set, only a shorter ttl of the same stamp is allowed");
   }
   // The front of a value in pieces lies where rules look for stamps; what is behind it does not.
-  const auto no_space = keyspaces.hold();  // Before the other: a drop waits for who begins a piece.
+  const auto no_space = keyspaces.hold();  // First: a drop that holds it waits for first pieces.
   const auto no_first_piece = rooms.pieces.hold();
   if (rooms.pieces.any() &&
       rule.offset_bytes + std::uint64_t{rule.width_bytes} > Pieces::kFrontBytes) {

@@ -48,8 +48,8 @@ class ExpiryRules {
   std::vector<ExpiryRule> of_space(std::uint16_t space) const;
 
   bool full() const;
-  // Whether add() would take the place of a rule that was forgotten. The caller waits before for
-  // whoever may still look at that one, so for all guards.
+  // Whether add() would take the place of a rule that was forgotten. Before add() the caller waits
+  // for all guards, since a thread in one may still read that rule.
   bool reuses() const;
   // False: it is full. Replaces none. `since`: snapshots of older versions do not know the rule.
   bool add(std::uint16_t space, ExpiryRule rule, std::uint64_t since = 0);

@@ -66,7 +66,8 @@ struct Superblock {        // Written at creation, or when a store of version 1 
   HashKind hash_kind;
   std::uint32_t patchable_count;
   std::array<std::uint64_t, 2> hash_key;  // Random and secret: see base/keyed_hash.hpp.
-  // Who names the runs in checkpoints; see RunName. 0: store_id does, since it was never restored.
+  // The id in the names of runs in checkpoints; see RunName. 0: store_id is used, since the store
+  // was never restored.
   std::uint64_t origin;
   std::uint64_t origin_generation;  // Those of this generation and above; the parent those below.
   std::uint64_t parent_origin;
@@ -275,7 +276,7 @@ struct Geometry {
 
   bool is_version1(std::uint64_t generation) const { return generation < first_generation; }
 
-  std::uint64_t secret = 0;  // Of the hash key: nobody who knows the store's id can make a record.
+  std::uint64_t secret = 0;  // Made of the hash key: the store's id alone forges no record.
 
   // Of the checksums in a run: neither an earlier generation's bytes nor another store's pass for
   // ours.

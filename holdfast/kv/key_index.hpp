@@ -125,7 +125,7 @@ class KeyIndex {
            (!verify_reads_ || records_.is_sound(record, line)) &&
            (Path::kFixed || !expiry_.expired(record));
   }
-  // The same for a writer, who asks for no checksum: whether its key has a record there.
+  // The same for a writer, without the checksum: whether its key has a record there.
   bool is_there(const RecordView& record, Line line) const {
     return is_put(record.kind()) &&
            (!expiry_.any() || !records_.value_fits(record, line) || !expiry_.expired(record));

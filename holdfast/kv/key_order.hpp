@@ -84,7 +84,7 @@ class KeyOrder {
     if (state() == State::kLoading) [[unlikely]]
       wait_for_load();
   }
-  // Until who loaded it has let go of it, if it was loaded.
+  // Waits until the thread that loaded it has released it, if it was loaded.
   void await_loader() const { const Lock lock(mutex_); }
 
  private:

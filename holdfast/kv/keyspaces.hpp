@@ -121,8 +121,8 @@ class Keyspaces {
   Rooms& rooms_;
   Maintenance& maintenance_;
   Writes& writes_;  // The store's.
-  // Of create, drop, expiry and checkpoints, which wait for verbs of spaces. So nobody who may be
-  // in such a verb asks for it.
+  // Of create, drop, expiry and checkpoints, which wait for verbs of spaces. So no thread takes it
+  // that may be in such a verb.
   Mutex mutex_;
   mutable KernelMutex names_mutex_;  // Inside the other; nothing is waited for.
   std::map<std::string, std::unique_ptr<Named>, std::less<>> named_ HF_GUARDED_BY(names_mutex_);

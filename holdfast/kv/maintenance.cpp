@@ -230,8 +230,9 @@ Maintenance::Turn Maintenance::hold_off() {
   return turn;
 }
 
-// A mutex that is given up and taken again at once does not go to who sleeps for it: that one may
-// wait for a dozen turns of the background. Bounded, since who calls hurry() waits for good.
+// A mutex that is released and taken again at once does not go to a thread that sleeps for it: that
+// thread may wait for a dozen turns of the background. The wait is bounded, since callers of
+// hurry() wait without end.
 Maintenance::Turn Maintenance::after_waiters() {
   constexpr int kSteps = 50;
   for (int step = 0; step < kSteps && waiters_.load(std::memory_order_relaxed) != 0; ++step)

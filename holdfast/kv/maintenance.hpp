@@ -45,7 +45,7 @@ class Maintenance {
   // `so_far`: of the operation that it is made for, which comes again where it was not enough.
   struct RoomSoFar {
     std::uint64_t longest = 0;  // Of free blocks side by side, the most that there were.
-    unsigned tries = 16;        // For others who take what was put together.
+    unsigned tries = 16;        // Other threads may take what was put together.
   };
   Result<bool> make_room(RoomSoFar& so_far);
   Error full(Error why) const;
@@ -67,7 +67,7 @@ class Maintenance {
   // Keeps reclamation out, before the background's next pass; a limit on its rate does not hold up
   // the present one.
   Turn hold_off();
-  // The same for the background: those who wait for hold_off() come first.
+  // The same for the background: threads that wait in hold_off() come first.
   Turn after_waiters();
   const ReclaimCounts& counts() const { return counts_; }
   std::uint64_t expired_records() const;  // That reclamation has come upon.

@@ -143,8 +143,8 @@ Status return_to_mark(Medium& medium, const Superblock& superblock) {
   if (mark.head == 0) return no_mark();
   Returning returning(medium, superblock, mark.head);
   HF_RETURN_IF_ERROR(returning.look());
-  // The index of a clean close knows of what will be gone. Who sees the returning bit does not read
-  // it, so that the two words may become durable in any order.
+  // The index of a clean close knows of what will be gone. An opening that sees the returning bit
+  // does not read that index, so the two words may become durable in any order.
   if (medium.word(kCleanMarkAt) != 0) HF_RETURN_IF_ERROR(medium.put_word(kCleanMarkAt, 0));
   HF_RETURN_IF_ERROR(
       HF_MUTANT("K126", medium.put_word(kMarkWordAt, mark.head | kReturningBit), ok_status()));

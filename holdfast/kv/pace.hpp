@@ -7,24 +7,24 @@
 // From p = 0 on the store reclaims. With t, the time that reclamation took of late to gain a block,
 // writers together may open a run every t * p / (1 - p), at most every 4 * t. So in the middle of
 // the zone they take blocks as fast as they come back, and near its end more slowly: used_bytes
-// falls again. Who comes too early asks for a pass, and sleeps until it is his turn. At p >= 1 (the
-// reclaiming thread got no CPU) he sleeps on until a pass has ended since he came.
+// falls again. A writer that comes too early asks for a pass, and sleeps until its time has come.
+// At p >= 1 (the reclaiming thread got no CPU) it sleeps on until a pass has ended since it came.
 //
 // What lives may be less at once: many records were erased, or a snapshot was closed. Then `used`
-// lies far above the limit without anybody having taken more. Writers are not stopped for it: until
-// reclamation has brought `used` below the limit, theirs lies a quarter of a zone above the least
-// that was in use since (p = 0.75 there), so that they go on and `used` falls all the time.
+// lies far above the limit without anybody having taken more. Writers are not stopped for it. Until
+// reclamation has brought `used` below the limit, the writers' limit lies a quarter of a zone above
+// the least that was in use since (p = 0.75 there). So they go on, and `used` falls all the time.
 //
 // A pass may gain nothing: a pin keeps what it emptied. Pauses by the rate of reclamation would not
-// help then. Until the next pass ends, writers may take half a zone more than was in use; who wants
-// more sleeps until it has ended.
+// help then. Until the next pass ends, writers may take half a zone more than was in use; a writer
+// that wants more sleeps until that pass has ended.
 //
 // Erases do not pause. The run of tombstones that they open raises the writers' limit with it.
 //
 // Guarantee  A pause ends by the clock at the latest: after 8 ms, beyond the limit 100,
-//            but 8 where the last pass gained nothing. Nobody pauses inside a guard or with a
-//            latch, so that no pass waits for who pauses.
-// Threads    Any; begin_pass() and end_pass() by who reclaims.
+//            but 8 where the last pass gained nothing. No writer pauses inside a guard or with a
+//            latch, so no pass waits for a writer that pauses.
+// Threads    Any; begin_pass() and end_pass() by the reclaiming thread.
 // Limits     No pauses without reclamation in the background.
 #pragma once
 
@@ -53,7 +53,7 @@ class Pace {
   // no more than a segment; while the store fills up to 4 of them, or what 32 MiB hold of those.
   std::uint64_t blocks_ahead() const;
 
-  // Whether who is about to open a run has to come again after a pause().
+  // Whether a writer that is about to open a run has to come again after a pause().
   bool wants_pause() const;
   void pause(std::uint64_t blocks);  // For a run of so many; in no guard, and nothing is held.
   // A run of so many blocks is opened for tombstones.

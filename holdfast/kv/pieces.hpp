@@ -7,9 +7,9 @@
 // then that as a piece.
 //
 // A piece lives as long as a record that counts it: the one the key leads to, or a version that a
-// snapshot sees. It has no tombstone: what no record counts is garbage, whoever finds it. So when a
-// record in pieces is marked dead, it is noted here, and PieceCollector removes the pieces that
-// nothing counts any more; after a crash it looks at all of them.
+// snapshot sees. It has no tombstone: a piece that no record counts is garbage. When a record in
+// pieces is marked dead, it is noted here. PieceCollector then removes the pieces that no record
+// counts any more; after a crash it looks at all pieces.
 //
 // Invariant  A reader that is in a guard since it found a record finds its pieces: they are removed
 //            only when all guards have ended that were there when the collector saw that nothing

@@ -66,7 +66,7 @@ std::size_t publish_puts_at_once(Rooms& rooms, Session& own, const ByteSpans& ke
   for (std::size_t i = 0; i < group.size(); ++i) {
     const OnItsWay& one = group[i];
     PutOutcome outcome;
-    // What may lie behind its home is looked for by who inserts.
+    // Where the record may lie behind its home, the insert searches for it.
     if ((!one.sure && one.old) || !own.notes.has_room() ||
         !publish_put_over<Path, true>(rooms, own, one.place, keys.raw(first + i), one.appended,
                                       one.old, outcome)) [[unlikely]]

@@ -363,9 +363,9 @@ Status Reclaimer::free_space(std::uint16_t space) {
 Result<std::uint64_t> Reclaimer::free_evacuated() {
   if (evacuated_.empty()) return 0;
   HF_MUTANT("K06", rooms_.epochs.synchronize(), void());
-  // Who was publishing a batch has ended, and nothing names a victim's record any more. But until
-  // then readers were sent there (KeyIndex::settled), also those that came after the first wait
-  // began. Notes about a victim's records are all written by now.
+  // Writers that were publishing a batch have ended, and nothing names a victim's record any more.
+  // But until then readers were sent there (KeyIndex::settled), also readers that came after the
+  // first wait began. Notes about a victim's records are all written by now.
   rooms_.drain_notes();
   if (rooms_.versions_held()) {
     for (const std::uint64_t head : evacuated_)

@@ -90,7 +90,7 @@ class Reclaimer {
   // that nothing leads to, and again with each pass. O(1) while the store may grow; of a full one
   // O(records) and, where one of them is larger than a block, O(blocks).
   bool fits(std::uint64_t head) const;
-  // `gives_way`: to those who wait, behind each run.
+  // `gives_way`: behind each run, it lets waiting threads go first.
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second, bool gives_way);
   Status settle_displaced(std::span<const std::uint64_t> victims);

@@ -89,7 +89,7 @@ struct Rooms {
   }
 
   StoreOptions options;  // As given, but durability: what the default is here.
-  EventQueue events;     // Whoever has something to tell has a pointer to it.
+  EventQueue events;     // Every room that reports events has a pointer to it.
   Medium medium;
   OpenSuperblock superblock;
   WriteGate gate;

@@ -102,8 +102,8 @@ Result<std::vector<Snapshot>> Store<>::snapshots(std::span<const Space> spaces) 
   return core()->snapshots(spaces);
 }
 
-// As of a checkpoint: all know of it before the version is drawn. Who draws a newer one keeps what
-// it supersedes; who drew an older one is waited for.
+// As for a checkpoint: all spaces are told before the version is drawn. A writer that draws a newer
+// version keeps what it supersedes. Writers that drew an older version are waited for.
 Result<std::vector<Snapshot>> StoreCore::snapshots(std::span<const Space> spaces) {
   if (rooms.inside())
     return Error{Errc::kBusy, "a verb that is under way has called this; take them later"};

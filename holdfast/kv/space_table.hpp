@@ -1,7 +1,8 @@
 // space_table.hpp: the keyspaces of a store, by their ids. keyspaces.hpp has their names.
 //
-// Threads    find(), for_each(): any. make(): recovery's threads, and who creates one.
-//            retire(): who drops one, when no verb of it is under way and nothing reclaims.
+// Threads    find(), for_each(): any. make(): recovery's threads, and the creator of a space.
+//            retire(): the thread that drops a space, when no verb of it is under way and nothing
+//            reclaims.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 // power failure leaves there. The mark says that so many bytes of the run were durable, so what is
 // not whole in them is damage (run_scan.hpp).
 //
-// It is put behind the sync that it tells of, and becomes durable with the next one. Whoever finds
-// it may rely on it; none, or one whose checksum does not hold, says nothing. It stays behind when
-// its run is sealed or freed: no other run gets the same generation.
+// It is put behind the sync that it tells of, and becomes durable with the next one. A mark that is
+// found can be relied on. A missing mark, or one with a wrong checksum, says nothing. It stays
+// behind when its run is sealed or freed: no other run gets the same generation.
 #pragma once
 
 #include <holdfast/kv/medium.hpp>

@@ -104,8 +104,8 @@ void Verification::check_record(const SealedRun& run, const BlockMeta& meta, std
   ++report_.records;
   const auto check = [&] { return check_index(record, line_at(offset), run.hash(i), meta, name); };
   if (check() == IndexHas::kIt) return;
-  // Who erased it since run() began may owe the note that it is dead; who put it with others may
-  // have filled its run, and not yet published it.
+  // A thread that erased it since run() began may still owe the note that it is dead. A thread that
+  // put it in a group may have filled its run, and not yet published it.
   HF_MUTANT("K147", rooms_.epochs.synchronize(), void());
   HF_MUTANT("K141", rooms_.drain_notes(), void());
   switch (check()) {

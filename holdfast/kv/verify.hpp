@@ -19,7 +19,7 @@ class Verification {
   Verification(Rooms& rooms, const std::vector<Defect>& found_at_open,
                std::optional<std::uint16_t> space = {});
   VerifyReport run();
-  // What reclaims keeps out who verifies, and waits for verbs that are under way.
+  // A pass of reclamation keeps verify() out, and waits for verbs that are under way.
   static Error called_back() {
     return {Errc::kBusy, "a verb that is under way has called this; verify later"};
   }

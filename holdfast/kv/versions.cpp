@@ -7,7 +7,7 @@ namespace holdfast::kv {
 
 Versions::~Versions() { delete versions_.load(std::memory_order_relaxed); }
 
-// Whoever reads the old one is inside a guard.
+// A thread that still reads the old one is inside a guard.
 void Versions::publish(Open open) {
   const Open* const fresh = open.empty() ? nullptr : new Open(std::move(open));
   const Open* const old = versions_.exchange(fresh, std::memory_order_acq_rel);

@@ -20,8 +20,8 @@ class EventQueue;
 
 class WriteGate {
  public:
-  // `loses_power`: the kind of a medium that keeps nothing without power, or empty. `events`: who
-  // is told of the failure that closes it, or null.
+  // `loses_power`: the kind of a medium that keeps nothing without power, or empty. `events`: is
+  // told of the failure that closes it; may be null.
   WriteGate(bool read_only, std::string loses_power, EventQueue* events = nullptr)
       : read_only_(read_only),
         gives_power_(loses_power.empty()),

@@ -389,7 +389,7 @@ class DirectoryBacking final : public FilesBacking {
 
   Error refused_{Errc::kOk, {}};  // The last file that could not be opened.
   FileDescriptor directory_;      // Holds the lock.
-  FileDescriptor first_segment_;  // Holds one for those who come by another directory.
+  FileDescriptor first_segment_;  // Holds a lock, too: another directory may link it.
 };
 
 }  // namespace

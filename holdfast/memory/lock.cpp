@@ -16,7 +16,7 @@
 namespace holdfast::memory_detail {
 namespace {
 
-// Process ids of those who hold a lock on the file, as /proc/locks tells them. A line reads
+// The ids of the processes that hold a lock on the file, as /proc/locks tells them. A line reads
 // "1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF"; one with "->" waits and holds nothing.
 std::vector<long> lock_owners(int fd) {
   struct stat status{};

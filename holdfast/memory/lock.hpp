@@ -1,4 +1,4 @@
-// lock.hpp: who may use a file, a directory or a device. Internal.
+// lock.hpp: which process may use a file, a directory or a device. Internal.
 //
 // Guarantee  One process with the exclusive lock, or any number with the shared one. The kernel
 //            drops the lock when its last holder ends, however it ends, so no lock is ever stale;
@@ -19,7 +19,7 @@
 namespace holdfast::memory_detail {
 
 // Locks the open file `fd` until every copy of it is closed; never waits.
-// `advice`: what to do about another owner, behind who that is; empty: as for a region.
+// `advice`: what to do about another owner, appended to the owner's name; empty: as for a region.
 // Errors: kBusy (names the owner's pid where the kernel tells it), kUnsupported, kIo.
 Status lock_file(int fd, bool exclusive, std::string_view target, std::string_view advice = {});
 

@@ -20,7 +20,7 @@
 // In the normal build each is a few inlined instructions. With HF_TRACED the same sources are
 // built a second time and every call is also reported to the TraceSink (memory/trace.hpp), from
 // which crash/ derives the states that a power failure may leave. The two builds differ in an
-// inline namespace, so that who uses this and mixes them fails to link.
+// inline namespace, so a program that mixes them fails to link.
 //
 // Ordering   Ordinary stores to one line become durable in program order, lines independently; a
 //            dirty line may become durable at any time, also without write_back. Streamed words

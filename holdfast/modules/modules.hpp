@@ -3,8 +3,9 @@
 //
 // The command does not link them. Each library has a module of its own, holdfast-peers-NAME.so,
 // which holds what is made with it: subjects of benchmarks, connectors. When it is loaded, a module
-// offers functions; who wants one asks by the name of the library and the type of the function. So
-// a suite never sees a header of a library, and the command runs where the libraries are missing.
+// offers functions; a caller asks for one by the name of the library and the type of the function.
+// So a suite never sees a header of a library, and the command runs where the libraries are
+// missing.
 //
 // Place      in the directory $HOLDFAST_PEERS, if that is set; else beside the command, else in the
 //            lib/holdfast that belongs to the bin directory of an installed command.

@@ -1,6 +1,6 @@
 // scan.hpp: a bound query over the blocks of a star, by a team of threads.
 //
-// A block is a morsel; morsels.hpp says who takes which. Of each block a worker decides by
+// A block is a morsel; morsels.hpp says which worker takes which. Of each block a worker decides by
 // the bounds of its columns which predicates are open, narrows 64 rows at a time, expands what is
 // left to row numbers, and reads all other columns for these rows only. Sums are 64-bit, each
 // worker has its own.

@@ -25,9 +25,9 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
-  // work(worker) on the caller, who is 0, and on all that wake up before it returns. Returns when
-  // all that began have returned. So work that is taken from a counter is done as a whole, and a
-  // worker that has no CPU holds up nobody.
+  // Runs work(worker) on the caller, which is worker 0, and on all that wake up before it returns.
+  // Returns when all that began have returned. So work that is taken from a counter is done as a
+  // whole, and a worker that has no CPU holds up nobody.
   void run(FunctionRef<void(unsigned)> work);
 
   // Nodes that the workers are on, by the system's numbers; one where nobody is pinned.

@@ -71,7 +71,7 @@ struct PriceTable {
   struct Line {
     std::string label;               // "EUR/(GB/s) seq. read"
     std::vector<std::string> cells;  // One per system: "0.25", "-" where there is nothing.
-    std::vector<bool> best;  // The cheapest, and who is as cheap; none where there is one price.
+    std::vector<bool> best;          // The cheapest, all if several; none where there is one price.
   };
   std::vector<std::string> systems;
   std::vector<Line> lines;

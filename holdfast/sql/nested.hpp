@@ -3,7 +3,7 @@
 // Format      an array: how many elements (32 bits), then each as append_bytes() of value.hpp
 //             writes it. A row: its fields. A map: how many entries (32 bits), then keys and values
 //             in the order of the keys' bytes, no key twice. Parts that are nested are so within.
-//             Whoever changes this counts kNestedLayout up.
+//             A change of this format raises kNestedLayout.
 // Invariants  (1) Equal values have equal bytes, so they are compared, hashed and grouped as texts
 //             are. NULL equals NULL within.
 //             (2) What take_bytes() lets in is of its type to the last byte. Readers rely on it.

@@ -53,7 +53,7 @@ int compare(const Value& left, const Value& right, const Type& type);
 bool same(const Value& left, const Value& right, const Type& type);  // NULL is NULL.
 
 // As CSV and `print` show it: decimals with full scale, doubles in the shortest form that reads
-// back, timestamps as 2026-11-23 05:30:00.000. NULL: an empty text; who prints says what it is.
+// back, timestamps as 2026-11-23 05:30:00.000. NULL: an empty text; the printer marks it.
 std::string text_of(const Value& value, const Type& type);
 // The reverse, of a text of a user; blanks around numbers and times are skipped. nullopt: the text
 // is none of the type. Decimals are rounded to the scale.

@@ -1,7 +1,7 @@
 // members.hpp: processes that share a query out, each running the splits that it holds.
 //
 //   DIR/members/NAME    a member; it holds a lock on this file while it lives
-//   DIR/splits/NAME     a split; who runs it holds a lock on this file
+//   DIR/splits/NAME     a split; the member that runs it holds a lock on this file
 //
 // Guarantee  A split has one holder at most. A lock (flock) goes with its process, however that
 //            ends, so that another member can take the split and go on from its checkpoint. A

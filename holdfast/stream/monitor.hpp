@@ -1,4 +1,4 @@
-// monitor.hpp: what queries are doing now, for those who look.
+// monitor.hpp: what queries are doing now, for people and programs that look.
 //
 // Costs    A pipeline that is watched reads the clock twice for each few rows, and for each result.
 // Threads  A QueryMonitor is written by its pipeline's thread and read by any; a Monitor is for

@@ -62,7 +62,7 @@ class Operators {
   // Puts into the state store what a checkpoint needs.
   virtual Status put_state() = 0;
   virtual OperatorCounts counts() const = 0;
-  // For those who look. Before the first row: from now on, operators measure their time.
+  // For the monitor. Called before the first row: from then on, operators measure their time.
   virtual void watch() {}
   virtual std::vector<OperatorProgress> operators() const { return {}; }
 

@@ -1,8 +1,8 @@
 // source.hpp: where rows come from.
 //
-// Rows are asked for, one by one, so a source never has more of them in memory than it chose to
-// read ahead, and whoever feeds it is held back by what carries the bytes: a file waits, a socket's
-// window fills, a consumer stops fetching.
+// Rows are asked for one by one, so a source never has more of them in memory than it chose to read
+// ahead. What carries the bytes holds back the sender: a file waits, a socket's window fills, a
+// consumer stops fetching.
 //
 // A source of several splits (files, partitions) has one position of all of them, and gives their
 // rows in an order that depends on the rows alone wherever event time matters:

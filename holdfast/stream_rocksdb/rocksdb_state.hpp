@@ -1,5 +1,5 @@
-// rocksdb_state.hpp: the state of queries in RocksDB, behind the interface of state_store.hpp. In
-// the module of RocksDB, holdfast-peers-rocksdb.so: whoever wants it asks the module for this
+// rocksdb_state.hpp: the state of queries in RocksDB, behind the interface of state_store.hpp. It
+// lies in the module of RocksDB, holdfast-peers-rocksdb.so. Callers ask the module for this
 // function (modules/modules.hpp).
 //
 //   key    of an entry; 'm', the last checkpoint; 's', entries were written early: state_keys.hpp

@@ -44,7 +44,7 @@ class RecordSource {
     words_of(slot)[0] = place;
     return {reinterpret_cast<const std::byte*>(words_of(slot)), bytes_};
   }
-  // Of place 0, 1, …: each was stored eight calls before. Who copies it into a log need not wait
+  // Of place 0, 1, …: each was stored eight calls before. So a copy of it into a log need not wait
   // for the stores of its words.
   std::span<const std::byte> ready_record(std::uint64_t place) {
     constexpr std::uint64_t kAhead = 8;

@@ -1,8 +1,8 @@
 // page_suite.hpp: the workload of suite page, shared by its subjects: pages in DRAM, of which some
 // lines change before each flush.
 //
-// Every subject flushes the same pages with the same changes, and whoever reads back must find on
-// the medium what DRAM holds. Changing the lines is part of every measurement, the floor's too.
+// Every subject flushes the same pages with the same changes. A read-back must find on the medium
+// what DRAM holds. Changing the lines is part of every measurement, the floor's too.
 #pragma once
 
 #include <cstring>

@@ -18,7 +18,7 @@ enum class Distribution : std::uint8_t { kUniform, kZipf, kSelfSimilar };
 
 constexpr std::uint64_t key_of(std::uint64_t number) { return mix64(number + 1); }
 constexpr std::uint64_t number_of(std::uint64_t key) { return unmix64(key) - 1; }
-// The lowest byte is left to the one who updates.
+// The lowest byte is left to updates.
 constexpr std::uint64_t kVersionMask = 0xff;
 constexpr std::uint64_t value_of(std::uint64_t key, std::uint64_t version = 0) {
   return (mix64(key ^ 0x5bd1e995) & ~kVersionMask) | (version & kVersionMask);

@@ -3,9 +3,9 @@
 //
 // The 8-byte word number w of a range holds kContentSeed + (w + 1) * kContentStep. A line is 8
 // lanes; the sum of lane j over any set of lines then follows from how many lines there are and the
-// sum of their numbers. Writers store the same again, plus a tag in lane 7, which is another one in
-// each repetition: so lanes 0 to 6 can be checked whoever writes beside the reader, and lane 7
-// shows that a write arrived.
+// sum of their numbers. Writers store the same again, plus a tag in lane 7, which differs in each
+// repetition. So lanes 0 to 6 can be checked while writers run, and lane 7 shows that a write
+// arrived.
 //
 // All arithmetic is modulo 2^64. Threads: pure functions.
 #pragma once

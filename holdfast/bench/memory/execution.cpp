@@ -208,7 +208,7 @@ class Execution {
     seat.begin();
     worker.run();
     seat.end();
-    fence();  // Whoever checks sees what was streamed.
+    fence();  // The check sees what was streamed.
     if (part.ended.fetch_add(1) + 1 == part.workers.size()) team.stop();
     part.around[index] = Surroundings::look();
   }

@@ -135,8 +135,8 @@ class Planner {
     }
   }
 
-  // Who gives --region wants something measured there. With a name that no benchmark has, all would
-  // go somewhere else in silence.
+  // A user that gives --region wants something measured there. With a name that no benchmark has,
+  // all would go somewhere else in silence.
   void check_regions_are_used() {
     std::set<std::string_view> used;
     for (const auto& benchmark : plan_.workloads.benchmarks) {

@@ -32,8 +32,8 @@ enum class ExecMode : std::uint8_t {
 enum class NumaPattern : std::uint8_t { kNear, kFar, kBoth };
 enum class Distribution : std::uint8_t { kUniform, kZipf };
 
-// Who takes which part of a sequential range: Daase, Bollmeier, Benson and Rabl, "Maximizing
-// Persistent Memory Bandwidth Utilization for OLAP Workloads" (SIGMOD 2021), section 3.1.
+// How threads divide a sequential range: Daase, Bollmeier, Benson and Rabl, "Maximizing Persistent
+// Memory Bandwidth Utilization for OLAP Workloads" (SIGMOD 2021), section 3.1.
 enum class Grouping : std::uint8_t {
   kPackages,    // Threads pull packages of min_io_chunk_size from a queue: the published tool.
   kGrouped,     // Access i of thread t is number i * threads + t: one stream of all.

@@ -125,7 +125,7 @@ class FileReader {
     return taken(name) ? fs::path(file_).parent_path().filename().string() + "/" + name : name;
   }
 
-  // What someone meant who wrote `key` beside args and matrix.
+  // What `key`, written beside args and matrix, was meant to be.
   static std::string misplaced(const std::string& key, std::span<const std::string_view> words) {
     if (find_key(key) != nullptr) return "; it belongs below args or matrix";
     return suggestion(key, words);

@@ -1,4 +1,4 @@
-// node_latches.hpp: who is changing which node. In DRAM: a crash releases all.
+// node_latches.hpp: which nodes are being changed. In DRAM: a crash releases all.
 //
 // A latch is a number that is odd while the node is held, so that readers need not write: they read
 // the number, then the node, then the number again.

@@ -153,7 +153,7 @@ class Interleaved {
         run(now_->list[i]);
       if (later_->count != 0) continue;
 
-      // Everybody waits. One fence is for all who wrote; if nobody did, other threads hold the
+      // All operations wait. One fence serves all that wrote; if none did, other threads hold the
       // nodes.
       bool wrote = unfenced_.count != 0;
       for (unsigned i = 0; i < parked_.count && !wrote; ++i)

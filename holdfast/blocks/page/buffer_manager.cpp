@@ -173,8 +173,9 @@ Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& ta
     if (std::exchange(frame.referenced, false)) continue;
     ++frame.pins;  // Nobody else evicts it; its page can still be found.
     if (frame.mapped && frame.dirty.load()) {
-      // Without a pin nobody has its latch. It is taken before the table is let go of: who finds
-      // the page then waits for us. We hold pages, too, and must not wait for one who wants them.
+      // A page without a pin is latched by no thread. We latch it before we release the table: a
+      // thread that then finds the page waits for us. We hold pages, too, and must not wait for a
+      // thread that wants them.
       HF_CHECK(frame.latch.try_lock());
       ++counts_.flushes_by_eviction;
       table.unlock();
@@ -291,7 +292,7 @@ Status BufferManager::free(PageId page) {
   const bool only_here = !status && frame.dirty.load();
   if (HF_MUTANT("B05", frame.dirty.exchange(false), false)) dirty_count_.fetch_sub(1);
   HF_MUTANT("B05", frame.lines.clear(), void());
-  frame.failed = true;  // Who waits for it looks again.
+  frame.failed = true;  // A thread that waits for it looks again.
   {
     const std::lock_guard table(mutex_);
     table_.erase(page.value);

@@ -138,7 +138,7 @@ Result<PageStore::Start> PageStore::start(const PageFlush& flush, Started& start
       (method_ == FlushMethod::kMicroLog ||
        costs_.prefers_micro_log(lines, flushing_.load(std::memory_order_relaxed), flush.in_dram))) {
     started.log = free_logs_.take();
-    // The hybrid need not wait for a log; who chose the method does.
+    // The hybrid need not wait for a log; kMicroLog waits for one.
     if (started.log == kNoSlot && method_ == FlushMethod::kMicroLog) return Start::kNoPlace;
   }
   if (started.log == kNoSlot) {

@@ -183,7 +183,7 @@ class ByteDash::Reading {
       const auto turn = index.reuse_turn_.load();
       mutex_ = &index.reuse_[turn % 2];
       mutex_->lock_shared();
-      // Else whoever waits for the readers of this turn may have been here already.
+      // Else wait_for_readers() may have passed this turn already, and does not wait for us.
       if (index.reuse_turn_.load() == turn) return;
       mutex_->unlock_shared();
     }
@@ -269,7 +269,8 @@ template <class DoIt>
 Status ByteDash::with_space(DoIt&& do_it) {
   if (lanes_.empty())
     return Error{Errc::kReadOnly, "byte dash: it was opened read-only; nothing was changed"};
-  // What one thread makes room for, another one may take: whoever took it has written a record.
+  // Another thread may take the space that this one freed. Each such loss means that a record was
+  // written.
   for (;;) {
     HF_ASSIGN_OR_RETURN(const bool done, do_it());
     if (done) return {};
@@ -409,7 +410,7 @@ Status ByteDash::reclaim() {
       }
     }
     if (last.value == 0) break;
-    // Whoever reads a record by its former place is done then.
+    // Then no thread reads a record by its former place any more.
     if (HF_MUTANT("Y05", true, false)) wait_for_readers();
     HF_RETURN_IF_ERROR(log_->truncate({last.value + HF_MUTANT("Y06", 1, 1'000)}));
   }

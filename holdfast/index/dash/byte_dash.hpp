@@ -10,7 +10,7 @@
 //            and update 2, the record's and Dash's; erase 1.
 // Space      The log has what was written; what is live in its oldest segments is copied to its end
 //            when it is full, or by reclaim().
-// Threads    Any. A find waits for nobody but the one who reuses space, for a moment.
+// Threads    Any. A find waits for no other thread, except for a moment while one reuses space.
 // Recovery   Dash's and the log's: one pass over the last segment of each lane, whatever the size.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Damage     kCorrupt, naming the place. A record's checksum covers key and value.
@@ -138,12 +138,12 @@ class ByteDash {
   std::uint64_t hash_mask_ = ~std::uint64_t{0};
   std::optional<blocks::Log> log_;
   std::unique_ptr<Dash> dash_;
-  blocks::NodeLatches latches_;  // By hash: who writes a key.
+  blocks::NodeLatches latches_;  // By hash: held by the writer of a key.
   std::vector<std::unique_ptr<Lane>> lanes_;
   Mutex reclaim_mutex_;  // Before any latch and any lane's mutex.
   // Shared while a record is read whose key is not latched. Taken alone, for a moment, between the
-  // copying of records and the reuse of their segments. Two of them in turn: whoever begins to read
-  // meanwhile takes the other one, so that many readers do not keep reclaim() waiting.
+  // copying of records and the reuse of their segments. There are two, used in turn: a reader that
+  // begins meanwhile takes the other one, so many readers do not keep reclaim() waiting.
   mutable std::array<SharedMutex, 2> reuse_;
   std::atomic<std::uint32_t> reuse_turn_{0};
 };

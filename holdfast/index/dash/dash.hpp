@@ -20,8 +20,8 @@
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Damage     Superblock, directory, depth, split and segment words and the place of each key are
 //            checked: kCorrupt. Values carry no check.
-// Keys       Any 64-bit number. The hash is seeded with the index's random id; that makes accidents
-//            unlikely and stops no enemy who can read the medium.
+// Keys       Any 64-bit number. The hash is seeded with the index's random id; that makes
+//            collisions by accident unlikely, but stops no attacker that can read the medium.
 // Implements Lu, Hao, Wang, Lo, "Dash: Scalable Hashing on Persistent Memory" (VLDB 2020), the
 //            extendible variant (sections 4 and 5). Deviations, argued in docs/dash.md: each line
 //            of a bucket holds its own fingerprints (12 records per bucket, not 14; an insert is

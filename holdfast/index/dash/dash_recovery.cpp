@@ -154,8 +154,8 @@ Status Dash::recover() {
                                      std::to_string(split.to) +
                                      " are not the halves of one; restore it from a copy"};
   if (read_only_) return {};
-  // A key that is damaged may seem to be one that leaves. Nothing goes from there then; whoever
-  // comes to that segment is told.
+  // A damaged key may seem to be one that leaves. Then nothing is removed from that segment; a
+  // later access to it reports the damage.
   const bool whole = HF_MUTANT("D41", bool(segment(split.from).check(from, upper)), true);
   if (!whole) {
     HF_RETURN_IF_ERROR(directory_.link(upper, split.to));

@@ -10,7 +10,7 @@
 // Fences     replace_value, remove: 1. add: 1; 2 with a displaced record; 2 with a new bit of the
 //            stash filter.
 // Threads    One that changes it. find() and each_record() run beside it and may then return
-//            anything: whoever calls them compares the segment's version before and after.
+//            anything: their caller compares the segment's version before and after.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 //  keys at or above the end    a split was interrupted before it dropped them: the same
 //  two neighbours, one key     a shift was interrupted: the right one counts; at the first access
 //                              the left one goes
-//  a node that only its left   a split was interrupted before the level above knew: whoever goes by
-//  neighbour leads to          the neighbour and may write puts it there (adopt)
+//  a node that only its left   a split was interrupted before the level above knew: the next writer
+//  neighbour leads to          that comes by the neighbour enters it there (adopt)
 //  a root with a sibling       the same; a new root is made
 #include <algorithm>
 #include <span>

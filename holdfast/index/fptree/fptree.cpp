@@ -172,7 +172,7 @@ Status FpTree::split(const Latched& at, std::uint64_t key) {
   InnerLevels::Reservation reservation(inner_);
   HF_ASSIGN_OR_RETURN(const auto number, space_.take());
   auto& new_latch = latch(number);
-  // Somebody who came by an old way may hold it, and lets go.
+  // A thread that came by an old way may hold it for a moment.
   for (SpinWait wait; !new_latch.try_lock();)
     wait();
   const auto right = leaf(number);

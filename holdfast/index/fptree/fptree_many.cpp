@@ -86,8 +86,8 @@ class FpTree::Insert {
         [[fallthrough]];
       case State::kLatch: {
         auto& latch = tree_->latch(route_.leaf);
-        // Odd: of somebody who may be about to repair it, and may give it back unrepaired. Even and
-        // not 0: repaired, and so for good.
+        // Odd: its holder may be about to repair it, and may release it unrepaired. Even and not 0:
+        // it is repaired, and stays so.
         const auto now = latch.begin_read();
         if (now == 0) return alone();
         if (HF_MUTANT("T33", (now & 1) != 0, false) || !member.latch(latch)) {

@@ -9,7 +9,7 @@
 namespace holdfast::index::fptree_detail {
 namespace {
 
-// Whoever changes nodes is alone; only readers look at their latches, and none takes one.
+// One thread at a time changes nodes. Readers look at the latches and take none.
 void lock(InnerNode& node) { HF_CHECK(node.latch().try_lock()); }
 void unlock(InnerNode& node) {
   HF_MUTANT("T10", node.latch().unlock(), node.latch().unlock_unchanged());

@@ -9,8 +9,8 @@
 //            more.
 // Space      16 bytes for each leaf; a node is 2 KiB.
 // Threads    find() and still() from any. Changes exclude each other; they hold the latches of the
-//            nodes that they change. Nodes are never freed before the levels are, so that a reader
-//            who comes late reads a node, and sees that it changed.
+//            nodes that they change. Nodes are never freed before the levels are, so a late reader
+//            still reads a node, and sees that it changed.
 // Errors     std::bad_alloc, of build() and of Reservation; nothing was changed.
 #pragma once
 

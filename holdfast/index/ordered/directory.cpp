@@ -184,7 +184,8 @@ void Directory::tidy(std::string_view key) {
 }
 
 // Merges child left + 1 of the path's last node into its neighbour. The separator goes first, then
-// the leaf: who still comes by the old node finds it gone, and descends again by the new one.
+// the leaf: a thread that still comes by the old node finds the leaf gone, and descends again by
+// the new node.
 bool Directory::merge(std::vector<Step>& path, std::uint32_t left) {
   Inner* const node = path.back().node;
   auto* into = static_cast<Leaf*>(node->child(left));

@@ -1,7 +1,7 @@
 // far_key.hpp: bytes that are too long to lie in a page of the ordered index, in an allocation of
 // their own.
 //
-// Threads    Whoever holds the page that points here.
+// Threads    The thread that holds the page that points here.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,8 @@ class Leaf {
   static void destroy(Leaf* leaf);
 
   SpinLatch& latch() { return latch_; }
-  // The lines that a search reads first; all lines, for who reads many keys. There need not be a
-  // leaf any more.
+  // Prefetches the lines that a search reads first; or all lines, for a reader of many keys. The
+  // leaf may be gone by then.
   void prefetch() const;
   static void prefetch_all(const void* leaf);
 

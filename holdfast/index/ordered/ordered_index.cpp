@@ -185,7 +185,7 @@ bool OrderedIndex::read(const Target& target, KeyBatch& batch) const {
 
 void OrderedIndex::read_from(std::string_view key, KeyBatch& batch) const {
   batch.clear();
-  if (read({key}, batch)) prefetch_on(batch);  // Whoever reads a whole leaf goes on.
+  if (read({key}, batch)) prefetch_on(batch);  // A reader of a whole leaf mostly goes on.
 }
 
 void OrderedIndex::read_below(std::string_view key, KeyBatch& batch) const {

@@ -21,7 +21,7 @@ namespace holdfast::olap::ssb {
 
 inline constexpr std::uint64_t kDefaultSeed = 1;
 
-// Orders of one piece of work of those who load in parallel: 64 Ki lines on average.
+// Orders in one piece of work of a parallel load: 64 Ki lines on average.
 inline constexpr std::uint64_t kOrdersAtOnce = 16'384;
 
 struct Place {  // Of a customer or supplier.

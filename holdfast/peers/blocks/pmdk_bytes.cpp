@@ -56,7 +56,7 @@ struct BareCalls : ByteCalls {
 };
 
 // Ours. Deep persist and msync have no counterpart: a region of lines is durable after a fence,
-// and one of pages takes no stores. There is no memset either: whoever fills memory copies from a
+// and one of pages takes no stores. There is no memset either: memory is filled by copies from a
 // buffer that holds the pattern, which also keeps words whole.
 struct HoldfastCalls : ByteCalls {
   explicit HoldfastCalls(const Persist& persist) : with(persist) {}

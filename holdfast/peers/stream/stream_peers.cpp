@@ -282,7 +282,7 @@ class StreamPeers final : public OtherEngines {
   }
 
   double seconds_ = 0;
-  std::unique_ptr<PeerTables> files_, flink_place_;  // Before those who write there.
+  std::unique_ptr<PeerTables> files_, flink_place_;  // Before the peers that write there.
   std::vector<std::unique_ptr<StreamPeer>> peers_;
 };
 

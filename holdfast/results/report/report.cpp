@@ -120,7 +120,7 @@ std::string filled(std::string_view text,
   return page;
 }
 
-// What all the results are about, or else no more than who measured.
+// What all the results are about; where they differ, no more than that Holdfast measured.
 std::string title_of(const std::vector<NamedDocument>& results) {
   const std::map<std::string, std::string> titles = {{"bench run", "What this memory delivers"},
                                                      {"kv bench", "How the stores compare"},

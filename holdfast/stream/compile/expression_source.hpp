@@ -28,7 +28,7 @@ struct QueryParts {
 
   std::vector<Error> failures;
   std::vector<Interpreted> interpreted;
-  bool makes_texts = false;  // That rows are not made of: who has them lets them go (MadeTexts).
+  bool makes_texts = false;  // Texts that no row owns; to be freed (MadeTexts).
 };
 
 // A computed column of the table that is the clock, where nobody reads it: it is not asked for.

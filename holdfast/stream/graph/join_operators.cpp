@@ -147,8 +147,8 @@ Status RegularJoin::show_alone(std::size_t side, RowKind kind, const sql::Row& r
   return keeps(side) && partners == 0 ? emit_alone(kind, side, row) : Status();
 }
 
-// False: a row goes that is not there. It was late, or its time was over: who came since has not
-// counted it.
+// False: the row that goes is not there. It was late, or its time was over, so rows that came since
+// have not counted it as a partner.
 bool RegularJoin::keep(std::size_t side, RowKind kind, const std::string& key, const sql::Row& row,
                        std::int64_t partners) {
   auto full = key + bytes_of(row, columns_of(side));

@@ -52,8 +52,8 @@ class StateTable {
   using Entries = std::map<std::string, Entry, std::less<>>;
   using iterator = typename Entries::iterator;
 
-  // `store` may be null; `slice` is this table's own in it. `grouping`: whoever looks at an entry
-  // fetches its group before. Without one all are in memory.
+  // `store` may be null; `slice` is this table's own in it. `grouping`: a caller fetches an entry's
+  // group before it looks at the entry. Without a grouping all entries are in memory.
   StateTable(StateStore* store, std::int64_t slice, Codec codec, Retention retention = {},
              std::optional<StateStore::Grouping> grouping = {})
       : store_(store), slice_(slice), codec_(std::move(codec)), retention_(retention) {

@@ -116,7 +116,7 @@ class KafkaSource final : public Source {
       rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), partition)->offset =
           lane.split.next();
     }
-    // For those who look at the group. A failure costs nothing: the checkpoint has the offsets.
+    // For tools that show the group's lag. A failure costs nothing: the checkpoint has the offsets.
     rd_kafka_commit(client_.get(), list.get(), 1);
     return {};
   }

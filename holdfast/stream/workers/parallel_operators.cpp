@@ -161,7 +161,7 @@ bool ParallelOperators::read(Source& source, const Part& part, Batch& batch) {
   return true;
 }
 
-// Null: the round is over. Whoever is ahead of the others reads.
+// Null: the round is over. The worker that is ahead of the others reads.
 Batch* ParallelOperators::fetch(Source& source, unsigned number, std::uint64_t batch) {
   auto& ring = *ring_;
   const auto size = ring.batches.size();
@@ -181,7 +181,7 @@ Batch* ParallelOperators::fetch(Source& source, unsigned number, std::uint64_t b
   return batch < batches_ ? ring.batches[batch % size].get() : nullptr;
 }
 
-// The watermark before the batch, which those who have earlier ones make known.
+// The watermark before the batch. Workers with earlier batches make it known.
 std::int64_t ParallelOperators::pass_on_watermark(const Batch& batch) {
   // They are about to: a sleep would take longer.
   for (SpinWait wait; passed_.load(std::memory_order_acquire) != batch.number;)
@@ -223,7 +223,7 @@ std::int64_t ParallelOperators::lowest() const {
   return lowest;
 }
 
-// By whoever finds that all have passed the end of a window, while the others go on.
+// Done by the worker that finds that all have passed the end of a window; the others go on.
 void ParallelOperators::merge_if_due() {
   const auto end = first_end_.load(std::memory_order_acquire);
   if (end == kEndOfTime) return;

@@ -31,8 +31,8 @@ class ParallelOperators final : public Operators {
  public:
   static constexpr unsigned kMostWorkers = 256;
 
-  // Long beside the moment in which workers wait for the last of them, short for who wants a
-  // checkpoint.
+  // Long beside the moment in which workers wait for the last of them, short for a checkpoint that
+  // waits for the round to end.
   static constexpr std::chrono::milliseconds kRound{20};
 
   // Errors: kNoSpace: there are no threads.
@@ -98,7 +98,7 @@ class ParallelOperators final : public Operators {
   std::uint64_t rows_ HF_GUARDED_BY(source_mutex_) = 0;
   bool ended_ HF_GUARDED_BY(source_mutex_) = false;
   std::atomic<bool> over_{false};
-  // Batches whose watermarks are in `watermark_`. Whoever has the next one may write it.
+  // Batches whose watermarks are in `watermark_`. The worker with the next batch may write it.
   std::atomic<std::uint64_t> passed_{0};
   std::int64_t watermark_ = kNoWatermark;
   KernelMutex failure_mutex_;
@@ -109,7 +109,7 @@ class ParallelOperators final : public Operators {
   std::map<std::int64_t, std::vector<std::unique_ptr<Parcel>>> parcels_
       HF_GUARDED_BY(parcels_mutex_);
   std::atomic<std::int64_t> first_end_{kEndOfTime};
-  // Held by whoever uses merging_ while workers are at work.
+  // Held by the worker that uses merging_ while others are at work.
   KernelMutex merging_mutex_;
 
   double merging_seconds_ HF_GUARDED_BY(merging_mutex_) = 0;  // Of this round.

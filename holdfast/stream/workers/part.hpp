@@ -5,7 +5,7 @@
 //
 // Guarantee  A part judges each row by the watermark that it is told and by those of its own rows
 //            behind that, as the one worker of a query would.
-// Threads    A part is one thread's at a time. read() is for who holds the source.
+// Threads    A part is one thread's at a time. read() is for the worker that holds the source.
 // Errors     Those of source and expressions.
 #pragma once
 

@@ -25,9 +25,9 @@ inline Place place_of(const std::string& bytes, std::uint32_t entry) {
   return place;
 }
 
-// Places in the order of their nine bytes. Who shows many groups keeps one: memory that is touched
-// first costs more than a pass over it, so they are sorted where they are, too. O(places), for each
-// byte that differs.
+// Places in the order of their nine bytes. A caller that shows many groups keeps its Places, since
+// the first touch of memory costs more than a pass over it. For the same reason they are sorted in
+// place. O(places), for each byte that differs.
 class Places {
  public:
   void clear(std::size_t most) {

@@ -156,8 +156,8 @@ class RegularJoin : JoinRules<Definition> {
     if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
   }
 
-  // False: a row goes that is not there. It was late, or its time was over: who came since has not
-  // counted it.
+  // False: the row that goes is not there. It was late, or its time was over, so rows that came
+  // since have not counted it as a partner.
   template <Side kSide>
   bool keep(Entry& entry, Change change, const RowOn<kSide>& row, std::int64_t partners) {
     auto& rows = bag<kSide>(entry.value);

@@ -43,7 +43,8 @@ class StoredEntries {
 
   // The store keeps what it was given: changes are enough.
   bool keeps() const { return keeps_; }
-  // True: for the first time since the last checkpoint. Whoever keeps a list puts it there.
+  // True: for the first time since the last checkpoint. A caller that keeps a list of changes puts
+  // the entry there.
   bool change(Mark& mark) const {
     if (ends()) mark.use_at(host_->now_ms());
     if (!keeps_ || mark.changed) return false;
