@@ -69,7 +69,7 @@ inline bool OffsetMap::glance(const Place& at, Match&& matches, Seen& seen) cons
   return line_of(seen.payload) != 0 && matches(seen.line());
 }
 
-// A table that was replaced stays latched for ever: so a latch that is obtained is one of the table
+// A table that was replaced stays latched for ever. So a latch that is obtained is of the table
 // that `seen` is of, and the entries are at home.
 template <class Allowed>
 inline bool OffsetMap::replace_at_once(const Place& at, const Seen& seen, Line line,
@@ -101,8 +101,9 @@ inline bool OffsetMap::remove_at_once(const Place& at, const Seen& seen, Tally& 
   return done;
 }
 
-// Another thread may have inserted the key since glance(), or a key with its tag: then the entry is
-// there, or one behind. A quarter of the homes is full, or has entries behind it.
+// Another thread may have inserted the key, or a key with its tag, since glance(). Such an entry is
+// a candidate in the home, or lies behind it. A quarter of the homes is full, or has entries behind
+// it.
 template <class Probing, bool kBehind, class Allowed>
 inline bool OffsetMap::insert_at_once(const Place& at, Line line, Tally& tally, Allowed&& allowed) {
   if (!try_latch(*at.home)) [[unlikely]]

@@ -48,7 +48,7 @@ class MappedBacking : public Backing {
   RegionReport report() const override;
 
  protected:
-  // The mapping itself may be stored to.
+  // Whether the mapping itself may be stored to.
   bool map_writable() const { return !read_only() && medium_.granularity != Granularity::kPage; }
   // Why 2 MiB pages, or 1 GiB pages where those were asked for, cannot be had from the start; empty
   // where they can.

@@ -67,8 +67,8 @@ enum class WriteBackInstruction : std::uint8_t {
   kClwb = 3
 };
 
-// How whole lines that are made in registers get to a medium. Fixed when it is opened, so that code
-// which writes many can be instantiated for it.
+// How whole lines that are made in registers get to a medium. Fixed when the medium is opened, so
+// code that writes many lines can be instantiated for it.
 enum class LineWay : std::uint8_t {
   kStore = 0,      // Nothing to write back: none() and byte().
   kWriteBack = 1,  // Ordinary stores, then the lines are written back.

@@ -70,12 +70,12 @@ struct RegionOptions {
   // When created: multiple of unit_bytes. An existing region keeps its size. A devdax gives all it
   // has, and its contents as they are: a structure created on it must not expect zeros.
   std::uint64_t size_bytes = 64 * MiB;
-  // grow() and shrink() go by this; a directory's file size. Multiple of 4096. An existing
-  // directory keeps its own.
+  // The step of grow() and shrink(), and the size of a directory's files. Multiple of 4096. An
+  // existing directory keeps its own.
   std::uint64_t unit_bytes = 64 * MiB;
-  // Not 0: a directory's files have this size, a multiple of unit_bytes, and the last one is as
-  // long as the region needs it, so that a small region is small. An existing directory keeps its
-  // own, and takes any multiple of 4096 then.
+  // Not 0: a directory's files have this size, a multiple of unit_bytes. The last file is as long
+  // as the region needs, so a small region is small. An existing directory keeps its own; any
+  // multiple of 4096 is taken then.
   std::uint64_t file_bytes = 0;
   // How far it may grow. Few addresses are set aside for it at first and more when they are needed;
   // where other mappings lie in the way by then, grow() is kNoSpace.
@@ -169,21 +169,21 @@ class Region {
 
   // For files on a disk without DAX; elsewhere there is nothing to read, and all of it is there.
   // read_ahead() asks the kernel for all the ranges at once and does not wait for any. fetch() also
-  // waits: loads from the ranges do not wait for the device any more, unless the kernel takes the
-  // pages back first; and where the device fails the caller learns it, while a load would end the
-  // process (SIGBUS). resident() says whether all of the range is in memory now. System calls of
-  // some 0.5 us for each range. Errors: kInvalidOption (outside of the region), kIo (fetch only).
+  // waits. Loads from the ranges then do not wait for the device, unless the kernel takes the pages
+  // back first. Where the device fails, fetch() says so; a load would end the process (SIGBUS).
+  // resident() says whether all of the range is in memory now. System calls of some 0.5 us for each
+  // range. Errors: kInvalidOption (outside of the region), kIo (fetch only).
   Status read_ahead(std::span<const Extent> ranges);
   Status fetch(std::span<const Extent> ranges);
   bool resident(const Extent& range) const;
 
   // For an object that is about to use a range: until its Claim goes, no other object gets a range
-  // that overlaps. `owner` says what it is, for the error of the next one. In a read-only region
-  // any number may share. Errors: kBusy (names the ranges and the owner), kInvalidOption (empty, or
-  // outside of the region).
+  // that overlaps. `owner` says what the object is, for the error that the next claim gets. In a
+  // read-only region any number may share. Errors: kBusy (names the ranges and the owner),
+  // kInvalidOption (empty, or outside of the region).
   Result<Claim> claim(const Extent& extent, std::string_view owner);
 
-  // Of the report, at once.
+  // Two fields of the report, without its cost.
   std::string_view kind() const;
   std::span<const std::string> damage() const;
   // Reads the page tables of the whole process through /proc: some ms per GiB that it has mapped.

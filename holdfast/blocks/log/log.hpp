@@ -11,20 +11,20 @@
 //            log holds every acknowledged record from the head on; of a call in flight, a prefix of
 //            its records in their order. LSNs rise in the order of appends, also over threads: if
 //            one append returned before another began, its LSN is the smaller one.
-// Gaps       LSNs strictly increase but have gaps: each lane has every `lanes`-th one, opening and
-//            failed appends leave some out, and a crash may take a record in flight from one thread
-//            and not a later one from another.
+// Gaps       LSNs strictly increase but have gaps. Each lane has every `lanes`-th one; an open and
+//            a failed append leave some out. A crash may lose a record in flight of one thread and
+//            keep a later one of another.
 // Page media (a plain file) append() returns when its records survive the process; sync() makes
 //            them survive power loss.
 // Invariants (1) A frame is a record iff its format says so (frames.hpp) and its LSN is above the
 //                one before in its lane and below the durable limit. A torn frame at a tail is made
 //                unable to become one before anything is appended over it.
-//            (2) open() hands out LSNs from the old limit on and raises it durably first, so that
-//                nothing a crash left behind a tail can come back.
+//            (2) open() hands out LSNs from the old limit on, and durably raises the limit first.
+//                So nothing that a crash left behind a tail can come back.
 //            (3) A segment is taken only when the durable head is above all its LSNs; truncation is
 //                one word.
-//            (4) A lane's new segment says what was the last LSN before it, so that a segment or
-//                record that the medium lost is kCorrupt, never a shorter log.
+//            (4) A lane's new segment names the last LSN before it. So a segment or record that the
+//                medium lost is kCorrupt, never a shorter log.
 // Sharing    One object per extent: a second one that overlaps it, of whatever kind, is kBusy while
 //            this one lives (Region::claim). Read-only regions may be shared.
 // Threads    append(), append_many(): one thread at a time. Each appender: one thread at a time;
@@ -60,7 +60,7 @@ struct LogOptions {
   LogFormat format = LogFormat::kChecksum;  // Others only where they are registered; frames.hpp.
   std::uint64_t segment_bytes = 1 * MiB;    // Multiple of 4096, 4 KiB to 256 MiB.
   std::uint32_t lanes = 8;                  // Threads that may append at once; 1 to 64.
-  // Each append begins on a line of its own: no line is written back twice. Off: dense, 8 bytes.
+  // Each append begins on a line of its own: no line is written back twice. Off: at multiples of 8.
   bool padded = true;
 
   Status validate() const;  // kInvalidOption, naming the field, the value seen and the rule.
@@ -91,19 +91,19 @@ class LogAppender {
   log_detail::Lane* lane_;
 };
 
-// The records from an LSN on, by rising LSN: those that were acknowledged when it was made, and,
-// after next() has said false, those that have been since. Segments with records that it has still
-// to give are not reused while it is alive. The log must outlive it.
+// Reads the records from an LSN on, by rising LSN: first those that were acknowledged when the
+// reader was made. After next() has said false, it also gives those acknowledged since. While it
+// lives, segments with records that it has still to give are not reused. The log must outlive it.
 class LogReader {
  public:
   LogReader(LogReader&&) noexcept;
   LogReader& operator=(LogReader&&) noexcept;
   ~LogReader();
 
-  // Goes on to the next record; false after the last. The next call after that looks for what has
-  // been acknowledged meanwhile, so a reader can follow a log; that look costs as much as
-  // Log::stable(). Errors: kCorrupt (a record that was there when the log was opened or appended to
-  // is not there any more; names segment and offset).
+  // Goes on to the next record; false after the last. The next call looks for what has been
+  // acknowledged meanwhile, so a reader can follow a log. That look costs as much as Log::stable().
+  // Errors: kCorrupt (a record that was there when the log was opened or appended to is not there
+  // any more; names segment and offset).
   Result<bool> next();
   // After next() said kCorrupt: leaves out what is damaged, up to the next group of records that is
   // whole or the lane's next segment. False if there was nothing to leave out.
@@ -134,13 +134,13 @@ class Log {
   // (names what begins there), kBusy (an object in use overlaps), kInvalidOption, kReadOnly,
   // kUnsupported (a format that is not sound on page media), kIo.
   static Result<Log> create(Region& region, const Extent& where, const LogOptions& options = {});
-  // The same, whatever lay there: it is gone. Errors: as above, but kAlreadyExists.
+  // The same, whatever lay there: it is gone. Errors: as above, without kAlreadyExists.
   static Result<Log> replace(Region& region, const Extent& where, const LogOptions& options = {});
   // Recovers: finds the tails, makes what was found durable and raises the limit of LSNs. A
-  // read-only region is left as it is, and read only; damage in a last segment does not stop that:
-  // readers come to it. Costs one pass over the last segment of each lane. Errors:
-  // kNotHoldfast, kNewerFormat, kUnsupported (a format of frames that is not registered), kCorrupt
-  // (names what and where), kBusy, kInvalidOption, kIo.
+  // read-only region is not changed. There damage in a last segment does not stop the open: readers
+  // report it. Costs one pass over the last segment of each lane. Errors: kNotHoldfast,
+  // kNewerFormat, kUnsupported (a format of frames that is not registered), kCorrupt (names what
+  // and where), kBusy, kInvalidOption, kIo.
   static Result<Log> open(Region& region, const Extent& where);
   // open() where a log begins, create() where the extent begins with a word of zeros, as fresh
   // media do. A log that is there keeps its own options. Errors: those of both; kAlreadyExists:
@@ -164,10 +164,10 @@ class Log {
   // As append(); also says where the record lies.
   Result<LogPlace> append_placed(Record record);
 
-  // The record at a place that append_placed() or a reader told, and its LSN, which may be another
-  // one's if truncate() has passed the one that lay there. Page media: as the mapping has it. The
-  // bytes are those of the medium: somebody must see to it that no append takes their segment while
-  // they are read. Errors: kCorrupt (no whole record begins there).
+  // The record at a place that append_placed() or a reader told, and its LSN. If truncate() has
+  // passed the record that lay there, another one may be returned: compare the LSN. Page media: as
+  // the mapping has it. The bytes are those of the medium: the caller keeps appends from taking
+  // their segment while they are read. Errors: kCorrupt (no whole record begins there).
   struct Found {
     Lsn lsn;
     Record record;
@@ -189,13 +189,13 @@ class Log {
 
   Lsn head() const;  // Records below are gone.
   // No LSN up to here is in flight or will come: every record up to here is readable. With several
-  // lanes some microseconds, so that appends need not pay for it (lsn_clock.hpp).
+  // lanes it takes some microseconds, so that appends need not pay for it (lsn_clock.hpp).
   Lsn stable() const;
   std::uint64_t max_record_bytes() const;
   std::uint64_t free_segments() const;  // A lane takes one when its own is full.
   const LogOptions& options() const;
   const Extent& where() const;
-  // Of its extent, from the beginning: what it uses.
+  // How much of its extent it uses, from the beginning.
   std::uint64_t size_bytes() const;
 
  private:
