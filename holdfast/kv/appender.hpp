@@ -4,12 +4,11 @@
 //   appender.commit(lane)                the fence (page media: handed to the kernel)
 //
 // Guarantee  When commit() returns, every record that was appended to the lane survives the
-//            process, and power loss where fences give that. A record that is too large for a
-//            block, and a batch that is, gets a run of its own and is durable when its append
-//            returns.
-// Errors     kNoSpace, kTooLarge: nothing is in doubt. kBusy: neither. The lane needs a new run,
-//            and its writer pauses before (pace.hpp): the verbs do so, and come again. kIo: the
-//            write gate closes.
+//            process, and power loss where fences give that. A record or a batch that is too large
+//            for a block gets a run of its own, and is durable when its append returns.
+// Errors     kNoSpace, kTooLarge: nothing is in doubt. kBusy: nothing either; the lane needs a new
+//            run, and its writer has to pause first (pace.hpp). The verbs pause and try again. kIo:
+//            the write gate closes.
 // Threads    As the lane's.   Fences  one per commit, one per sealed run (959 records of 256
 //            bytes), two per record with a run of its own.
 #pragma once
@@ -47,10 +46,11 @@ class Appender {
            std::function<void()> run_opened);
   Appender(const Appender&) = delete;
 
-  // Records are of this space from here on. No run is open.
+  // From here on records are of this space. No run is open.
   void serve(std::uint16_t space) { space_ = space; }
 
-  // That this record opens here; another thread may seal the lane's run before it does.
+  // How many blocks the record would open now. It may be one more: another thread may seal the
+  // lane's run first.
   std::uint64_t blocks_to_open(Lane& lane, const NewRecord& record) const;
 
   // One record with the lane's next sequence; `fresh`: newer than all that was handed out before.
@@ -75,15 +75,15 @@ class Appender {
     }
     lane.chunk.next = sequence + 1;
     appended = {run.offset + run.at, padded, sequence};
-    // What is compiled for one path is of the store's own keys.
+    // Code compiled for one path serves the store's own keys only.
     if constexpr (Path::kFixed)
       put_record<Path>(run, record, sequence, padded, kDefaultSpace);
     else
       put_record<Path>(run, record, sequence, padded, space_);
     return true;
   }
-  // How many records the open run and the lane's sequences allow, of up to `count`: append_next()
-  // may be called as often, as long as there is room for each.
+  // How many of `count` records the open run's entries and the lane's sequences allow.
+  // append_next() may then be called that often, as long as the run has room.
   std::size_t ready_for(Lane& lane, std::size_t count) {
     const OpenRun& run = lane.run;
     const std::size_t ready = std::min<std::size_t>(
@@ -104,8 +104,8 @@ class Appender {
     put_record<Path>(run, record, appended.sequence, padded, kDefaultSpace);
     return true;
   }
-  // A copy of a record of a sealed run, under its own sequence. `rule` is that of its run; nobody
-  // changes it meanwhile. False: its sum does not hold, and nothing was appended.
+  // A copy of a record of a sealed run, under its own sequence. `rule` is that of its run; no
+  // thread changes it meanwhile. False: its sum does not hold, and nothing was appended.
   Result<bool> append_copy(Lane& lane, const RecordView& record, std::uint64_t hash,
                            const SumRule& rule, Appended& appended);
   // An atomic batch: all members under one sequence, newer than all before. Durable as commit()
@@ -116,14 +116,14 @@ class Appender {
   Status commit(Lane& lane) {
     OpenRun& run = lane.run;
     if (run.committed == run.at) [[unlikely]]
-      return {};  // A record in a run of its own has seen to itself.
+      return {};  // A record in a run of its own is durable already.
     if (!Path::kFixed && group_ != nullptr) return hand_over(lane);
     Path::fence(medium_.persist());
     run.committed = run.durable = run.at;
     return {};
   }
 
-  // Of what append_at_once() appended, on a medium without pages.
+  // commit() of what append_at_once() appended, on a medium without pages.
   template <class Path>
   void commit_at_once(Lane& lane) {
     Path::fence(medium_.persist());
@@ -136,7 +136,7 @@ class Appender {
   Status close(Lane& lane);
 
  private:
-  // What is left when there is room for the record in the open run.
+  // The append itself, where the open run has room for the record.
   template <class Path = AnyPath>
   void put_record(OpenRun& run, const NewRecord& record, std::uint64_t sequence,
                   std::uint64_t padded, std::uint16_t space) {
@@ -150,7 +150,7 @@ class Appender {
   static void note_space(OpenRun& run, std::uint16_t space) {
     if (run.space != space) run.space = kMixedSpaces;
   }
-  // In the summary to come and in the books.
+  // Enters a record in the run's summary to come and in the books.
   static void enter_record(OpenRun& run, std::uint64_t hash, RecordKind kind,
                            std::uint64_t sequence, std::uint64_t padded) {
     run.entries[run.records] = RunEntry::of(hash, sequence, run.at, kind);
@@ -165,7 +165,7 @@ class Appender {
     auto& dead = run.meta->own_dead_bytes;
     dead.store(dead.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
-  // By value, here and in all that is rare: what a hot verb has in registers stays there.
+  // Rare functions take arguments by value, so what a hot verb has in registers stays there.
   [[gnu::noinline]] Result<Appended> append_slowly(Lane& lane, NewRecord record,
                                                    std::uint64_t sequence, Purpose purpose);
   Status make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t records,

@@ -1,12 +1,12 @@
-// groups_at_once.hpp: what nearly every operation of a group is (group_verbs.hpp): a put, an erase
-// or an update of a word of a key of 16 bytes, or a read of one, in a run with room, of a home that
-// nobody holds, while there is no snapshot. The stages of a group, each a loop that calls nothing
-// but what changes a word; each stops at the first operation that is unusual, which group_verbs.cpp
-// does. Included where verbs are instantiated, and nowhere else.
+// groups_at_once.hpp: the usual operations of a group (group_verbs.hpp): a put, an erase, an update
+// of a word or a read, of a key of 16 bytes. Usual means: the run has room, the key's home is not
+// latched, and there is no snapshot. Each stage of a group is a loop that calls nothing but what
+// changes a word. It stops at the first unusual operation, which group_verbs.cpp does. Included
+// where verbs are instantiated, and nowhere else.
 //
-// Updates that stand together share a fence. Their homes are latched one after the other; where one
-// is held, also by an update before it, the rest comes behind the fence. So nobody waits with a
-// latch in hand.
+// Updates that stand together share a fence. Their homes are latched one after the other. Where a
+// home is held, also by an update before it, the remaining updates come after the fence. So no
+// thread waits while it holds a latch.
 #pragma once
 
 #include <array>

@@ -54,7 +54,7 @@ struct BatchUnderWay {
   std::atomic<bool> over{false};  // Its records are what readers are to see, in all indexes.
 };
 
-// Readers that were sent there may still look at it.
+// Frees the batch when no reader that was sent there looks at it any more.
 void retire(EpochDomain& epochs, std::unique_ptr<BatchUnderWay> batch);
 
 // What a snapshot shows: what was newest at a version, and has not expired by a clock.
@@ -83,8 +83,8 @@ class KeyIndex {
   const OffsetMap& map() const { return *map_; }
   void adopt(std::unique_ptr<OffsetMap> map) { map_ = std::move(map); }
   void adopt(std::unique_ptr<KeyOrder> order) { order_ = std::move(order); }
-  // As it was made. Nobody uses it meanwhile, and the caller is in no guard. O(entries). Errors:
-  // kNoSpace: it is of no use any more.
+  // Empties the index. No thread uses it meanwhile, and the caller is in no guard. O(entries).
+  // Errors: kNoSpace; the index is unusable then.
   Status clear(EpochDomain& epochs);
   const KeyOrder* order() const { return order_.get(); }  // Null: there is none.
   const Records& records() const { return records_; }
@@ -111,14 +111,15 @@ class KeyIndex {
     const Line line = map_->find<typename Path::Probing>(place, matches(key));
     return line ? settled(line) : line;
   }
-  // The same with what map().candidate(place) said before in this guard: nearly always the one.
+  // The same, with the answer of map().candidate(place) from before in this guard. It is nearly
+  // always the right line.
   template <class Path>
   Line line_of(const Place& place, Bytes key, Line candidate) const {
     if (candidate && records_.has_key(candidate, key)) [[likely]]
       return settled(candidate);
     return line_of<Path>(place, key);
   }
-  // The rule of judge() for what is hot. Stores whose records may expire have no fixed paths.
+  // The rule of judge(), for hot paths. Stores whose records may expire have no fixed paths.
   template <class Path = AnyPath>
   bool is_live(const RecordView& record, Line line) const {
     return line && record.kind() == RecordKind::kPut && records_.value_fits(record, line) &&
@@ -143,7 +144,7 @@ class KeyIndex {
     }
     if (!records_.value_fits(record, line)) [[unlikely]]
       return {Errc::kCorrupt, line, record, "record longer than its run"};
-    // What is updated in place is in no sum that is asked.
+    // The checksum does not cover what is updated in place.
     if (verify_reads_ && !records_.is_sound(record, line)) [[unlikely]]
       return {Errc::kCorrupt, line, record, "record whose checksum does not hold"};
     if (expiry_.any() && expiry_.expired(record, moment.clock, moment.version)) [[unlikely]]
@@ -201,28 +202,28 @@ class KeyIndex {
       order_->remove(key);
   }
 
-  // Beside a fence, or before a group is published: what the order will need for keys that are new,
-  // by the looks of their homes. Inside a guard.
+  // Prefetches what the order will need for a key that seems new by its home. Called beside a
+  // fence, or before a group is published; inside a guard.
   [[gnu::noinline]] void prefetch_order(const Place& place, Bytes key) const {
     const std::string_view text(reinterpret_cast<const char*>(key.data()), key.size());
     if (map_->candidate(place) == kNoLine) order_->prefetch({&text, 1});
   }
-  // Of puts of the keys from `first` on.
+  // The same for puts of the keys from `first` on.
   [[gnu::noinline]] void prefetch_order(std::span<const OnItsWay> group, const ByteSpans& keys,
                                         std::size_t first) const;
 
-  // Puts the keys of all entries in order: KeyOrder::load(). Once, where there is an order, beside
-  // others. `sessions` are those of this index. `stored`: the keys in order, or null.
+  // Puts the keys of all entries in order: KeyOrder::load(). Called once, where there is an order,
+  // beside other threads. `sessions` are those of this index. `stored`: the keys in order, or null.
   void load_order(Sessions& sessions, EpochDomain& epochs, unsigned threads,
                   const std::atomic<bool>& stop, StoredOrder* stored = nullptr);
 
-  // Batches: from begin to end readers are sent from the keys of the map to its values, unless the
-  // batch is over. One at a time: while the lock that begin_batch() returns is held. The caller
-  // retires `batch` behind the end.
+  // From begin_batch() to end_batch(), readers are sent from the keys of batch.previous to its
+  // values, unless the batch is over. One batch at a time: the caller holds the returned lock, and
+  // retires `batch` after the end.
   [[nodiscard]] std::unique_lock<Mutex> begin_batch(BatchUnderWay& batch);
   void end_batch();  // Here the batch becomes visible, if it is not over yet.
 
-  // Tombstones that are indexed, for snapshots' sake, are no records.
+  // Tombstones that are indexed for snapshots do not count as records.
   void count_tombstone(std::int64_t change) {
     tombstones_.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_relaxed);
   }

@@ -239,9 +239,10 @@ bool BasicWrites<R>::may_be_in_pieces(Bytes key) const {
              Pieces::kFrontBytes;
 }
 
-// On page media it comes before its record in the lane that all share, so one sync serves both.
-// `record`: what leads to the piece. Both have a place before either is put: the piece of a record
-// that then finds none would be room for the next attempt, which ends in the same way.
+// Puts a piece before `record`, which leads to it. On page media both go through the lane that all
+// share, so one sync serves both. There must be blocks for both before either is put: if the record
+// found none, its piece would be garbage, which makes room for the next attempt, and that would end
+// in the same way.
 template <class R>
 Status BasicWrites<R>::put_piece(Session& own, const NewRecord& record, const Merged& merged,
                                  WriteOptions options) {

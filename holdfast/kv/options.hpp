@@ -26,10 +26,11 @@ enum class Durability : std::uint8_t {
 
 struct ReclaimOptions {
   bool background = true;  // Off: only reclaim() reclaims.
-  // Medium in use over live data, beyond 10 blocks and the open runs, that writers are slowed to
-  // keep to (pace.hpp); 1.05 to 10.
+  // Goal for medium in use over live data, beyond 10 blocks and the open runs. Writers are slowed
+  // to keep to it (pace.hpp). 1.05 to 10.
   double space_amplification = 1.25;
-  // Limit on bytes moved in the background, for as long as writers do not outrun it; 0 is none.
+  // Limit on bytes moved in the background per second. It holds while writers do not outrun it. 0:
+  // none.
   std::uint64_t bytes_per_second = 0;
 };
 
@@ -46,24 +47,23 @@ struct StoreOptions {
   std::vector<std::uint32_t> patchable_words;
 
   // Used at every open.
-  // A directory's file size, rounded up to segments; the last file is as long as it needs to be. Of
-  // a directory with several files, theirs is used.
+  // The size of a directory's files, rounded up to segments; the last file is as long as it needs
+  // to be. A directory that has several files keeps their size.
   std::uint64_t file_bytes = 32 * MiB;
   Durability durability = Durability::kDefault;  // Of operations that do not say otherwise.
-  // Hard limit on the medium, or, where that is larger already, on what is in use of it; beyond it
-  // puts return kNoSpace.
+  // Hard limit on the medium. Where the medium is larger already, it limits what is in use of it.
+  // Beyond the limit puts return kNoSpace.
   std::uint64_t max_bytes = 16 * TiB;
-  // Every read checks the checksum of its record: what the medium damaged is kCorrupt, never a
-  // wrong value. A read then costs as much more as hashing the record. Off, reads trust what the
-  // open has accepted, and `verify` and reclamation find damage.
+  // On: every read checks its record's checksum, so damage is kCorrupt, never a wrong value. A read
+  // then also costs the hashing of the record. Off: reads trust what the open has accepted;
+  // `verify` and reclamation find damage.
   bool verify_reads = false;
-  // Keeps the keys in order, in DRAM, for cursors (cursor.hpp), those of keyspaces too: some 30
-  // bytes more per key of 16.
-  // After an open the key of each record is read, in the background where that is on; cursors wait
-  // for it. The bytes on the medium are the same.
+  // Keeps the keys, also those of keyspaces, in order in DRAM, for cursors (cursor.hpp). It takes
+  // some 30 bytes more per key of 16. After an open the key of each record is read, in the
+  // background where that is on; cursors wait for it. The bytes on the medium are the same.
   bool order = false;
-  // Opens the store as it was at its mark(). For writing: what came behind it is gone for good, and
-  // the store goes on from there. Read-only: it is looked at, and nothing changes.
+  // Opens the store as it was at its mark(). For writing: what came later is gone for good, and the
+  // store goes on from there. Read-only: nothing changes.
   bool at_mark = false;
   bool prefault = false;  // Touch the medium at open and growth, so that no put pays a first touch.
   unsigned recovery_threads = 0;  // 0: one per CPU.
@@ -72,8 +72,8 @@ struct StoreOptions {
   bool background = true;  // Off: no background work (growth happens in the caller).
   // Whose threads do the background work; null: those that all stores of the process share.
   std::shared_ptr<BackgroundPool> background_pool;
-  // Opens a store of whatever types, as bytes: for tools. Writes do not check the sizes then, so a
-  // program that uses it opens read-only.
+  // For tools: opens a store of any types as bytes. Writes do not check the sizes then, so a
+  // program that sets it opens read-only.
   bool any_shape = false;
   // Is told of growth, reclamation, failures, recovery and stalls; null: nobody is.
   std::shared_ptr<EventListener> listener;
@@ -86,9 +86,9 @@ struct StoreOptions {
 // Per operation.
 struct WriteOptions {
   Durability durability = Durability::kDefault;  // kDefault: the store's.
-  // Of append(), merge(), update() and update_many(): where a rule with a ttl has a time stamp in
-  // the new value (expiry.hpp), it becomes the store's clock. False: the stamp stays. Other verbs
-  // write values with a stamp of their own, and do not look at it.
+  // For append(), merge(), update() and update_many(). True: where a rule with a ttl has a time
+  // stamp in the new value (expiry.hpp), the stamp becomes the store's clock. False: the stamp
+  // stays. Other verbs write values with a stamp of their own, and ignore this.
   bool renew = false;
 };
 

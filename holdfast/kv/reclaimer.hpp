@@ -1,4 +1,4 @@
-// reclaimer.hpp: space that dead records hold comes back.
+// reclaimer.hpp: frees the space of dead records.
 //
 // A pass takes the sealed runs with most dead bytes, moves what is live in them to a run of its
 // own, and frees them. docs/kv_arguments.md, "Reclamation", argues the order of its steps:
@@ -41,25 +41,24 @@ class Reclaimer {
   enum class Choice {
     kMostDead,  // Room at once.
     // Least copying in the long run: dead bytes over what is read and copied for them, times the
-    // root of the run's age. What lives in a young run dies soon for nothing. Such a pass ends
-    // behind the run that it is at when somebody waits for it: a checkpoint, or a verb of a store
-    // that is full.
+    // root of the run's age. Records of a young run may soon die, and then need no copy. Such a
+    // pass ends after its present run when a checkpoint waits for it, or a verb of a full store.
     kWorthMost,
   };
   // One pass over at most `victims_limit` runs with at least `least_gain` of their bytes dead.
   // Returns the blocks it freed.
   Result<std::uint64_t> pass(Choice choice, std::size_t victims_limit, double least_gain,
                              std::uint64_t bytes_per_second);
-  // Moves what lies in a segment to free blocks, the first there are, however much of it lives:
-  // where there are enough before it, it is empty then. Seals what sessions that rest have open
-  // there. Returns as pass().
+  // Moves what lies in a segment to the first free blocks, however much of it lives. If enough
+  // blocks before the segment are free, it is empty afterwards. Seals runs there that resting
+  // sessions have open. Returns as pass().
   Result<std::uint64_t> empty_segment(std::uint64_t segment, std::uint64_t bytes_per_second);
   Result<std::uint64_t> empty_last_segment(std::uint64_t bytes_per_second) {
     return empty_segment(rooms_.table.segments() - 1, bytes_per_second);
   }
 
-  // Records in runs that are open now or opened later are newer than this, or superseded anyway.
-  // Seals runs of lanes that rest.
+  // Returns a sequence: records in runs that are open now or opened later are newer, or superseded
+  // anyway. Seals runs of lanes that rest.
   Result<std::uint64_t> tombstone_floor();
   // Dead bits of all sealed runs to the medium, durably when it returns.
   Status put_all_dead_bits();
@@ -69,25 +68,25 @@ class Reclaimer {
   };
   // Seals open runs that would be worth a pass. Returns how many.
   Result<std::uint64_t> seal_wasteful_lanes(Waste waste);
-  // All runs of a keyspace that was dropped, without a look at their records; its records in runs
-  // of several spaces are dead.
+  // Frees all runs of a keyspace that was dropped, without a look at their records. Its records in
+  // runs of several spaces are dead.
   Status free_space(std::uint16_t space);
-  // Of what was moved out of a run that is not free yet (a pin kept it) no dead bit was set, and
-  // the next process does not know of it: it could drop a tombstone while the original is there to
-  // come back. At a close, when the copies are durable.
+  // Sets dead bits of records that were moved out of runs that are not free yet (a pin kept them).
+  // The next process does not know of the moves: without the bits it could drop a tombstone while
+  // the original can still come back. Called at a close, when the copies are durable.
   void mark_moved_dead();
 
-  // Whether the passes so far made room: what they freed is more than what their copies took, or at
-  // least they left dead bytes behind, so that passes cannot go on like this without end. Those
-  // that passes made themselves, when they found no room for all of a run, do not count.
+  // Whether the passes so far made room: they freed more than their copies took, or at least
+  // dropped dead bytes, so passes cannot go on like this without end. Dead bytes that passes made
+  // themselves, when they found no room for all of a run, do not count.
   bool gained() const { return freed_blocks_ > opened_blocks_ || dropped_bytes_ != 0; }
-  // What they freed less what their copies took, by bytes.
+  // What the passes freed less what their copies took, by bytes.
   double gained_blocks() const { return gained_blocks_; }
 
  private:
   std::vector<std::uint64_t> choose(Choice choice, std::size_t limit, double least_gain) const;
-  // Whether what lives in the run finds a place now. One that is begun without it leaves copies
-  // that nothing leads to, and again with each pass. O(1) while the store may grow; of a full one
+  // Whether there is room for what lives in the run. A run that is begun without room leaves copies
+  // that nothing leads to, again with each pass. O(1) while the store may grow; of a full one
   // O(records) and, where one of them is larger than a block, O(blocks).
   bool fits(std::uint64_t head) const;
   // `gives_way`: behind each run, it lets waiting threads go first.

@@ -88,8 +88,8 @@ Status Recovery::run() {
   return rooms_.gate.read_only() ? ok_status() : make_writable(next_generation);
 }
 
-// No check lies over these words; but a store that counted from such a limit on would soon begin at
-// zero again.
+// These words have no checksum. A store that counted on from such a limit would soon begin at zero
+// again.
 std::uint64_t Recovery::limit_word(std::uint64_t at, std::uint64_t greatest, const char* name) {
   const std::uint64_t limit = rooms_.medium.word(at);
   if (limit <= greatest) return limit;
@@ -191,9 +191,9 @@ std::uint64_t Recovery::read_run_words(std::uint64_t block, std::uint64_t blocks
   return end;
 }
 
-// Page media: the ends of the next runs, where their summaries lie, are read all at once: as much
-// of each as the summary of a block of records of 256 bytes takes. What is longer is read as it
-// comes.
+// Page media: the ends of the next runs, where their summaries lie, are read all at once. Of each
+// as much is read as the summary of a block of 256-byte records takes. The rest of a longer one is
+// read when it is used.
 Status Recovery::fetch_ends(std::span<const std::uint64_t> heads) {
   std::vector<Extent> ranges;
   for (const std::uint64_t head : heads.first(std::min(kFetched, heads.size()))) {
@@ -204,7 +204,7 @@ Status Recovery::fetch_ends(std::span<const std::uint64_t> heads) {
   return rooms_.medium.region().fetch(ranges);
 }
 
-// With room for what will come: an index that grows while it is filled copies everything once more.
+// Sizes the index for what will come: growth while it is filled copies everything once more.
 // Nothing is trusted yet; a wrong footer makes the index larger or smaller, not wrong.
 Status Recovery::make_index() {
   std::uint64_t expected = 0;
@@ -277,15 +277,15 @@ void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
   ++report_.blocks_sealed_before;
 }
 
-// Bytes of a record up to the next. Where frames may lie between them its header is read; but a
-// damaged one is not believed.
+// Bytes from a record up to the next. Where frames may lie between them, the record's header is
+// read; a damaged header is not believed.
 std::uint64_t Recovery::extent(const Found& found) const {
   if (!found.frames) return found.room;
   const RecordView record = rooms_.records.at(line_at(found.offset));
   return record.fits(found.room) ? record.padded_bytes() : found.room;
 }
 
-// The space of such a record stands in the record alone, so its sum is asked.
+// Only the record itself says which space it is of, so its checksum is checked.
 bool Recovery::is_sound_member(const Found& found) {
   const Line line = line_at(found.offset);
   const RecordView record = rooms_.records.at(line);
@@ -297,8 +297,8 @@ bool Recovery::is_sound_member(const Found& found) {
 void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& tallies) {
   BlockMeta& meta = rooms_.table.meta(head);
   raise(max_sequence_, view_ ? view_->version : run.footer().max_sequence);
-  // Until its word said sealed nobody put a dead bit: what lies there may be of the block's earlier
-  // life.
+  // No dead bit is put before the word says sealed: the bits of such a run may be of the block's
+  // earlier life.
   const bool bits_count =
       HF_MUTANT("K16", meta.state.load(std::memory_order_relaxed) == BlockState::kSealed, true);
   const MarkedRun* const marked = viewed(head);
@@ -375,8 +375,8 @@ void Recovery::index_scanned(ScannedRun scanned, Tallies& tallies) {
   gathering_.scanned.push_back(std::move(scanned));
 }
 
-// What is known of a record that an earlier admit() has put into the index: where its run was read
-// from its summary, what the summary says.
+// What is known of a record that an earlier admit() has put into the index. If its run was read
+// from the summary, the summary says it.
 Recovery::Found Recovery::indexed(Line line) const {
   const BlockMeta& meta = rooms_.table.run_of(offset_of(line));
   const RecordView record = rooms_.records.at(line);
@@ -398,9 +398,10 @@ Recovery::Found Recovery::indexed(Line line) const {
   return found;
 }
 
-// The newest record of a key wins: the greater sequence, and among equal ones (a relocated copy and
-// its original) the higher generation; a copy that was abandoned and made again may lie in the same
-// run as the one before. A tombstone holds its key's place until all runs were read.
+// The newest record of a key wins, by the greater sequence. Among equal ones (a relocated copy and
+// its original) the higher generation wins, within a run the higher offset: a copy that was
+// abandoned may have been made again there. A tombstone holds its key's place until all runs were
+// read.
 void Recovery::admit(const Found& found, Tallies& tallies) {
   OffsetMap::Tally* tally = nullptr;
   OffsetMap* const into = map_of(found.space, tallies, tally);
@@ -470,8 +471,8 @@ void Recovery::drop_tombstones() {
 
 // ---- What a writing open leaves behind ----
 
-// After the death of a process what was read may lie in caches only, and so could still be lost
-// with the power: what this recovery relies on is made durable before anything is built on it.
+// After the death of a process what recovery reads may lie in caches only, and a power failure
+// could still take it. So it is made durable before anything is built on it.
 void Recovery::write_back_what_was_read() {
   const Medium& medium = rooms_.medium;
   const BlockTable& table = rooms_.table;
@@ -519,8 +520,8 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     HF_RETURN_IF_ERROR(upgrade(medium, rooms_.superblock, next_generation));
     table.set_first_generation(next_generation);
   }
-  // Open runs are sealed with what was accepted, so that no torn tail can revive, and are never
-  // appended to. Tails first, then the words that vouch for them.
+  // Open runs are sealed with what was accepted and never appended to, so no torn tail can revive.
+  // Tails first, then the words that vouch for them.
   std::vector<std::uint64_t> to_free;
   for (const std::uint64_t head : gathered_.word_missing) {
     const BlockMeta& run = table.meta(head);
@@ -552,7 +553,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     HF_RETURN_IF_ERROR(table.mark_sealed(head));
   for (const std::uint64_t head : runs_of_dropped_) {
     BlockMeta& run = table.meta(head);
-    // Reclamation frees those that a mark has, when it lets go.
+    // Reclamation frees the runs that the mark keeps, once it is gone.
     if (HF_MUTANT("K127", run.pins.load(std::memory_order_relaxed) != 0, false))
       run.dead_bytes.store(run.used_bytes.load() - run.own_dead_bytes.load());
     else

@@ -15,12 +15,12 @@
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first use of the store and released at its exit. close() and moving need the store to
 //            themselves. Verbs are linearizable: a thread that learns through memory, a socket or a
-//            join that one has returned sees what it did. Two clock readings prove no order: a core
-//            may read its clock up to microseconds before others see its last store.
+//            join that a verb has returned sees what that verb did. Readings of two clocks prove no
+//            order: a core may read its clock up to microseconds before others see its last store.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads go
 //            on, and erases, unless a mark, a checkpoint, a snapshot or a pinned value holds what
 //            they would free), kReadOnly, kCorrupt (names the record), kIo, kClosed. Absence is
-//            kNotFound, without a detail; what get() was given to fill is then unchanged.
+//            kNotFound, without a detail; get() leaves its output unchanged then.
 // Implements Benson, Makait, Rabl: "Viper: An Efficient Hybrid PMem-DRAM Key-Value Store" (VLDB
 //            2021), sections 3 and 4; deviations: docs/kv_arguments.md.
 #pragma once
@@ -53,13 +53,13 @@ using Version = std::uint64_t;
 inline constexpr std::uint64_t kMaxKeyBytes = 64 * KiB;  // Keys of length 0 are allowed.
 inline constexpr std::uint64_t kMaxValueBytes = 4 * GiB;
 
-// kWritten: whether the key was there before is not known, since that would have meant to wait for
-// a device. Only on a plain file, and only where the old record is not in memory; put_if_absent(),
-// compare_and_put() and erase() always know.
+// kWritten: put() does not know whether the key was there before; to find out, it would have to
+// wait for a device. Only on a plain file, and only where the old record is not in memory.
+// put_if_absent(), compare_and_put() and erase() always know.
 enum class PutOutcome : std::uint8_t { kInserted = 1, kOverwrote = 2, kWritten = 3 };
 
 struct StoreStats {
-  std::uint64_t records = 0;       // Live keys; where displaced_records is not 0, about.
+  std::uint64_t records = 0;       // Live keys; approximate while displaced_records is not 0.
   std::uint64_t live_bytes = 0;    // Of their records on the medium, with headers and padding.
   std::uint64_t medium_bytes = 0;  // Size of the region: what the store takes from the system.
   std::uint64_t used_bytes = 0;    // Blocks that are not free.
@@ -111,7 +111,7 @@ struct VerifyReport {
 struct SpaceCore;
 class Space;  // space.hpp
 
-// An atomic group of puts and erases: all of it becomes visible and durable at once, or none. The
+// An atomic group of puts and erases: all of them become visible and durable at once, or none. The
 // last operation on a key wins. Reusable after clear().
 class WriteBatch {
  public:
@@ -175,9 +175,10 @@ class Checkpoint;  // checkpoint.hpp
 
 // Every record of a store's own keys, or of a keyspace, as it was when the snapshot was taken,
 // while writes and reclamation go on. It keeps the versions that it can see. close() and
-// drop_space() wait for no snapshot, they refuse. One that was moved from, was taken of a closed
-// store or of a dropped keyspace, or outlives its store is empty: kClosed. So is one that is taken
-// by what update() or update_word() was given; none may go there either.
+// drop_space() do not wait for snapshots: they refuse. A snapshot is empty (kClosed) if it was
+// moved from, was taken of a closed store or of a dropped keyspace, or outlives its store. So is
+// one taken inside the function given to update() or update_word(). No snapshot may end inside such
+// a function.
 class Snapshot {
  public:
   Snapshot() = default;  // Empty.
@@ -187,13 +188,13 @@ class Snapshot {
   Version version() const { return version_; }
 
   Result<Version> get(std::string_view key, std::string& value) const;
-  // Calls `visit(key, value, version)` once per record, in no order, until it returns false.
-  // The views are valid during the call. Errors: kCorrupt (some are damaged; all others were
+  // Calls `visit(key, value, version)` once per record, in no order, until it returns false. The
+  // views are valid during the call. Errors: kCorrupt (some records are damaged; all others were
   // visited).
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
-  std::uint64_t count() const;  // Those that are not damaged. O(records).
-  // Over its records, in order. Errors: kInvalidOption (the store keeps no order).
+  std::uint64_t count() const;  // Of records that are not damaged. O(records).
+  // A cursor over its records, in order. Errors: kInvalidOption (the store keeps no order).
   Result<Cursor> cursor() const;
 
   // For the store.
@@ -208,7 +209,7 @@ class Snapshot {
   template <class Verb>
   auto in(Verb&& verb) const;
 
-  // At most one. To null, once there is no store any more.
+  // At most one is set. It leads to null once the store is gone.
   StoreLink store_;
   SpaceLink space_;
   Version version_ = 0;
@@ -226,10 +227,10 @@ struct RecordShape {
   std::uint64_t value_bytes = 0;  // 0 with key_bytes 0: any length.
 };
 
-// The verbs that do not depend on the types. After close(), and of a store that was moved from,
-// what returns a Status or a Result is kClosed, and the others are as of an empty store: count(),
-// durable_up_to() and stats() are zero, verify() has one defect that says so. So it is in a child
-// of fork(), unless the store was opened read-only.
+// The verbs that do not depend on the types. After close(), and for a store that was moved from, a
+// verb that returns a Status or a Result says kClosed. The others answer as for an empty store:
+// count(), durable_up_to() and stats() are zero, and verify() has one defect that says so. The same
+// holds in a child of fork(), unless the store was opened read-only.
 class StoreBase {
  public:
   StoreBase(StoreBase&& other) noexcept
@@ -248,18 +249,18 @@ class StoreBase {
   Snapshot snapshot();
   // The records in the order of their keys. Errors: kInvalidOption (StoreOptions::order is off).
   Result<Cursor> cursor() const;
-  // How many keys begin with `prefix`. O(those). Errors: those of a cursor.
+  // How many keys begin with `prefix`. O(that number). Errors: those of a cursor.
   Result<std::uint64_t> count_prefix(std::string_view prefix) const;
   // Erases the keys that begin with `prefix`, or those from `from` on and below `to`, and returns
-  // how many: in groups that share fences, not at once, so a crash or an error leaves a part of
-  // them, and a key that comes meanwhile may stay. O(those). Errors: those of a cursor and of
-  // erase; kInvalidOption (`from` is not below `to`). An empty `to` is refused: no key is below it,
-  // and it does not mean the end.
+  // how many. Not atomic: it erases in groups that share fences. A crash or an error leaves a part
+  // of the keys, and a key that comes meanwhile may stay. O(that number). Errors: those of a cursor
+  // and of erase; kInvalidOption (`from` is not below `to`). An empty `to` is refused: no key is
+  // below it, and it does not mean the end.
   Result<std::uint64_t> erase_prefix(std::string_view prefix, WriteOptions options = {});
   Result<std::uint64_t> erase_range(std::string_view from, std::string_view to,
                                     WriteOptions options = {});
-  // Records that end by themselves: expiry.hpp. Both are durable when they return, and a fence each
-  // (the first of a store: two more); on page media a sync. Errors of expire(): kInvalidOption,
+  // Records that expire: expiry.hpp. Both verbs are durable when they return. Each costs one fence
+  // (the first of a store: two more), or a sync on page media. Errors of expire(): kInvalidOption,
   // kAlreadyExists (the prefix has another rule), kNoSpace (64 rules); of set_clock():
   // kInvalidOption (it would run backwards); of both kBusy (called by a verb that is under way),
   // and those of a put.
@@ -272,27 +273,27 @@ class StoreBase {
   // A durable savepoint in place: an open with StoreOptions::at_mark finds what checkpoint() would
   // have copied now. The mark before is gone. Copies no record: a bit per line of the medium, some
   // milliseconds; writers go on. From then on reclamation keeps what the mark needs, up to all that
-  // lives now. Words as with a checkpoint. Fences on line media: one for each run that is open, one
-  // where there are patchable words, three; of the first mark four, of a later one also one for
-  // each run in which nothing lives. Returns the version: every
-  // record at the mark has it or an older one. Errors: kReadOnly, kBusy (called by a verb that is
-  // under way), kNoSpace (the mark before stays), kTooLarge, kIo.
+  // lives now. Patchable words are as in a checkpoint. Fences on line media: three (for the first
+  // mark four), one for each open run, one where there are patchable words; for a later mark also
+  // one for each run in which nothing lives. Returns the version: every record at the mark has it
+  // or an older one. Errors: kReadOnly, kBusy (called by a verb that is under way), kNoSpace (the
+  // mark before stays), kTooLarge, kIo.
   Result<Version> mark();
   Status drop_mark();  // Two fences. Errors: kNotFound (there is none), kReadOnly, kBusy, kIo.
   StoreStats stats() const;
-  // Times one in so many calls, drawn at random, of put, erase, update_word, get, put_many and
-  // get_many, until it is called again; 0, as after open: none, and those verbs know nothing of it.
-  // Two readings of the clock for each call that is timed. Not those of keyspaces and pipelines,
-  // nor with a durability of their own. May be called while other threads use the store.
+  // From now on times one in `one_in` calls, drawn at random, of put, erase, update_word, get,
+  // put_many and get_many. 0, as after open: it times none, and costs nothing. A timed call reads
+  // the clock twice. Calls of keyspaces and pipelines, and calls with a durability of their own,
+  // are not timed. May be called while other threads use the store.
   Status sample_latencies(std::uint32_t one_in);
   // Of all calls that were timed since open.
   Latencies latencies() const;
   const RecoveryReport& recovery() const;
   RegionReport region_report() const;
-  // Takes the memory of an index of so many records in all, so that no put until then grows it; of
-  // use before a load of known size (initial_bytes does it for the medium). Other sessions
-  // go on. Errors: kNoSpace (not as much memory is available), kReadOnly, kBusy (called by a verb
-  // that is under way).
+  // Allocates an index for so many records in all: until then no put grows it. Call it before a
+  // load of known size; initial_bytes does the same for the medium. Other sessions go on. Errors:
+  // kNoSpace (not as much memory is available), kReadOnly, kBusy (called by a verb that is under
+  // way).
   Status reserve(std::uint64_t records);
   // Reclaims now, in the caller, until what is in use is near live data; also where background is
   // off. Errors: kBusy (called by a verb that is under way), kCorrupt, kIo.
@@ -301,10 +302,10 @@ class StoreBase {
   // is under way it reads nothing, and names that as its only defect (kBusy).
   VerifyReport verify() const;
   // Ends sessions and background work, writes the index and the clean mark, unlocks. kBusy while
-  // snapshots, checkpoints or pinned values are held, from the store's listener, and called by a
-  // verb that is under way: nothing has changed then. A full medium may have no room for the index:
-  // the next open rebuilds it, and says so (RecoveryReport::clean). The destructor does the same
-  // and drops the status.
+  // snapshots, checkpoints or pinned values are held, when the store's listener calls it, and when
+  // a verb that is under way calls it. Nothing has changed then. A full medium may have no room for
+  // the index: the next open rebuilds it, and says so (RecoveryReport::clean). The destructor does
+  // the same and drops the status.
   Status close();
   bool read_only() const;         // True when closed.
   Durability durability() const;  // Of an operation that does not say otherwise; never kDefault.
@@ -321,7 +322,7 @@ class StoreBase {
   static Result<StoreCorePointer> open_core(Region region, const StoreOptions& options,
                                             RecordShape shape);
 
-  // The verbs on bytes, which those of all stores are made of.
+  // The verbs on bytes. The verbs of all stores are made of them.
   static std::string_view text_of(const void* object, std::size_t bytes) {
     return {static_cast<const char*>(object), bytes};
   }
@@ -335,7 +336,7 @@ class StoreBase {
                                       WriteOptions options);
   Result<Version> put_bytes_if_version(std::string_view key, Version expected,
                                        std::string_view value, WriteOptions options);
-  // Of both: verb_table.hpp.
+  // What these two return: verb_table.hpp.
   Result<Version> get_bytes(std::string_view key, std::span<std::byte> buffer) const {
     return Result<Version>::of(verbs_->get(*verbs_, key, buffer));
   }
@@ -424,13 +425,13 @@ class Store<> : public StoreBase {
   // those of put.
   Result<Space> create_space(std::string_view name);
   Result<Space> space(std::string_view name) const;  // Errors: kNotFound.
-  // Its records are gone, durably, when it returns, and its medium is free, without a look at any
-  // of them. Errors: kNotFound, kBusy (a snapshot of it is open; as create_space()), those of put.
+  // When it returns, the space's records are durably gone, and its medium is free. It reads none of
+  // them. Errors: kNotFound, kBusy (a snapshot of it is open; as create_space()), those of put.
   Status drop_space(std::string_view name);
   std::vector<std::string> spaces() const;  // Their names, in order.
-  // One of the store's own keys, and one of each of `spaces`, in this order, of one moment: of a
-  // batch all of them show all or nothing. Errors: kClosed (a space is), kInvalidOption (one is of
-  // another store), kBusy (called by a verb that is under way).
+  // Snapshots of one moment: one of the store's own keys, then one of each of `spaces`, in order.
+  // Of a batch, all of them show all or nothing. Errors: kClosed (a space is), kInvalidOption (one
+  // is of another store), kBusy (called by a verb that is under way).
   Result<std::vector<Snapshot>> snapshots(std::span<const Space> spaces);
   // As those of the store's own keys. Errors: also kClosed (the space is), kInvalidOption (it is of
   // another store).
@@ -441,7 +442,7 @@ class Store<> : public StoreBase {
   Result<PutOutcome> put(std::string_view key, std::string_view value, WriteOptions options = {}) {
     return put_bytes(key, value, options);
   }
-  // kAlreadyExists if there is one; nothing was written.
+  // kAlreadyExists if the key has a record; nothing was written then.
   Result<Version> put_if_absent(std::string_view key, std::string_view value,
                                 WriteOptions options = {}) {
     return put_bytes_if_absent(key, value, options);
@@ -469,16 +470,16 @@ class Store<> : public StoreBase {
                   std::span<Errc> outcomes) const {
     return get_texts(keys, values, outcomes);
   }
-  // Several puts that share one fence; not atomic: after a crash any prefix may be there, except
-  // keys for which an operation of another thread that ran meanwhile counts as the later one.
+  // Several puts that share one fence. Not atomic: after a crash any prefix of them may be there.
+  // For a key that another thread writes meanwhile, that write may count as the later one.
   Status put_many(std::span<const std::string_view> keys, std::span<const std::string_view> values,
                   WriteOptions options = {}) {
     return put_texts(keys, values, options);
   }
 
   // Replaces the value by what `change` makes of it, atomically. Returns the new version, or
-  // kNotFound. `change` may be called again, for the value as it is then, where the medium was
-  // full; it may not call verbs of this store that write.
+  // kNotFound. Where the medium was full, `change` may be called again, with the value of that
+  // time. It must not call verbs of this store that write.
   Result<Version> update(std::string_view key, FunctionRef<void(std::string& value)> change,
                          WriteOptions options = {}) {
     return update_bytes(key, change, false, options);
@@ -501,13 +502,13 @@ class Store<> : public StoreBase {
                                     WordChange change, WriteOptions options = {}) {
     return update_word_of(key, offset_bytes, change, options);
   }
-  // Tells whether there was one.
+  // Returns whether the key was there.
   Result<bool> erase(std::string_view key, WriteOptions options = {}) {
     return erase_bytes(key, options);
   }
 
-  // The same of several keys, in order, in groups that share misses and fences; not atomic.
-  // `outcomes[i]` is kOk, kNotFound, or why that one failed; the others go on, and the first
+  // The same for several keys, in order, in groups that share misses and fences; not atomic.
+  // `outcomes[i]` is kOk, kNotFound, or why key i failed. The other keys go on, and the first
   // failure is returned. `change` gets the number of the key. Spans of equal length.
   Status update_many(std::span<const std::string_view> keys, ChangeOne change,
                      std::span<Errc> outcomes, WriteOptions options = {}) {

@@ -19,28 +19,30 @@ namespace holdfast::kv {
 // kCorrupt (block words of a store that was in use: its first page was overwritten), kIo.
 Status create_store(Medium& medium, const StoreOptions& options, RecordShape shape);
 
-// As version 2 has it, also of a store of version 1 (format_version says which).
-// Errors: kNotHoldfast, kNewerFormat (version, or a feature that this build does not know),
+// The superblock in the layout of version 2, also for a store of version 1 (format_version says
+// which). Errors: kNotHoldfast, kNewerFormat (version, or a feature that this build does not know),
 // kCorrupt, kWrongType (`shape`, unless options.any_shape; patchable_words).
 Result<Superblock> read_superblock(const Region& region, const StoreOptions& options,
                                    RecordShape shape);
 
-// Of a store of version 1 that is about to be written: `first_generation` is greater than that of
+// Upgrades a store of version 1 before its first write. `first_generation` is greater than that of
 // every run it has. Durable when it returns; `superblock` is then what the medium has.
 Status upgrade(Medium& medium, Superblock& superblock, std::uint64_t first_generation);
 
-// Of one that is not in its store any more. Errors: kCorrupt, kNewerFormat.
+// Checks a superblock, also one that lies in a checkpoint. Errors: kCorrupt, kNewerFormat.
 Status check_superblock(const Superblock& superblock);
-// Draws an origin for the runs from `first_generation` on: those below keep the names that they
-// have, two restores back. Errors: kIo.
+// Draws the origin that names runs from `first_generation` on. Runs below keep their names, up to
+// two restores back. Errors: kIo.
 Status give_origin(Superblock& superblock, std::uint64_t first_generation);
-// Puts it where a store without one is to begin, but for the magic number; not ordered.
+// Writes the superblock of a store that is to begin, all but the magic number; not ordered.
 Status put_superblock(Medium& medium, const Superblock& superblock);
 
-// Of a store that is to get what builds may not know: those refuse it from then on. Durable when it
-// returns. A crash leaves a superblock that holds, at its place or beside it.
+// Sets flags of a store that is to get what some builds do not know: they refuse it from then on.
+// Durable when it returns. A crash leaves a whole superblock, at its place or in the copy beside
+// it.
 Status raise_flag(Medium& medium, Superblock& superblock, std::uint64_t flags);
-// A crash in raise_flag() left the superblock torn, and its copy was read instead.
+// Rewrites a superblock that a crash in raise_flag() left torn, from the copy that was read
+// instead.
 Status mend_superblock(Medium& medium, const Superblock& superblock);
 
 KeyHash key_hash_of(const Superblock& superblock);

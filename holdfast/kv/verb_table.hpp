@@ -2,8 +2,8 @@
 // Included by the public header; for the library.
 //
 // Chosen when the store opens (verbs.hpp); exchanged when latencies are sampled. A call is one
-// indirect call with nothing around it: what a Result consists of comes back in registers, a closed
-// store has a table of its own, and nobody asks first whether it is closed.
+// indirect call with nothing around it. A Result comes back in registers. A closed store has a
+// table of its own, so no verb asks first whether the store is closed.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,8 @@ class Exchangeable<Returned(Arguments...)> {
   std::atomic<Pointer> pointer_;
 };
 
-// Each takes the table that it is called from: it is part of the store. With the durability of the
-// store, so that the arguments fit into registers.
+// Each takes the table that it is called from, which is part of the store. Each has the durability
+// of the store, so the arguments fit into registers.
 struct HotVerbs {
   using Change = FunctionRef<std::uint64_t(std::uint64_t)>;
   using Word = RawResult<std::uint64_t>;
@@ -50,8 +50,7 @@ struct HotVerbs {
   Exchangeable<RawResult<bool>(HotVerbs&, std::string_view key)> erase;
   Exchangeable<Word(HotVerbs&, std::string_view key, std::uint32_t offset_bytes, Change change)>
       update_word;
-  // These copy as much as fits. The first returns the version, the second the length of the whole
-  // value.
+  // Both copy as much as fits. get returns the version, get_length the length of the whole value.
   using Get = Word(HotVerbs&, std::string_view key, std::span<std::byte> buffer);
   Exchangeable<Get> get, get_length;
   // Returns the version.

@@ -24,8 +24,9 @@ struct RecordAt;
 struct Verbs : HotVerbs {
   Exchangeable<Status(StoreCore&, const ByteSpans& keys, const ByteSpans& values, WriteOptions)>
       put_many;
-  // The stages of a group (groups_at_once.hpp): what is done is some of the first operations; none
-  // by verbs of any path. `lane` of `own`, and its guard, are the caller's.
+  // The stages of a group (groups_at_once.hpp). Each does the first operations, as many as are
+  // usual, and returns how many. Verbs of AnyPath do none. The caller holds the lane and the guard
+  // of `own`.
   using SomeOf = std::size_t(Rooms&, Session& own, std::span<Operation>);
   Exchangeable<SomeOf> append_some, publish_some;
   Exchangeable<bool(Rooms&, std::span<Operation>)> look_at_all;  // All of them, or false.

@@ -75,8 +75,8 @@ class BasicWrites {
   // append() and merge() of merge.hpp.
   Result<Version> merge(Bytes key, Bytes operand, MergeFunction function, WriteOptions options);
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
-  // The same of one with operations in `spaces`, as the batch counts them, which do not go away
-  // meanwhile. Of the store's own writes.
+  // The same for a batch that also writes to keyspaces: `spaces`, numbered as in the batch. The
+  // caller keeps them from being dropped. Called on the Writes of the store's own keys only.
   Result<Version> write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
                                WriteOptions options);
 

@@ -1,10 +1,10 @@
-// writes_at_once.hpp: what nearly every put, erase and update_word of a store's own keys is: by a
-// thread that is in no guard, with room in its run, of a home that nobody holds, while there is no
-// snapshot. Put and erase are those of stores without an order. Compiled so that it calls nothing:
-// it needs no frame, and whatever is rare is a jump away.
+// writes_at_once.hpp: the usual put, erase and update_word of a store's own keys. Usual means: the
+// thread is in no guard, its run has room, the key's home is not latched, and there is no snapshot.
+// Put and erase here are for stores without an order. The code calls nothing, so it needs no stack
+// frame; each rare case is a jump away.
 //
-// The protocol is that of write_verbs.hpp, which does all of it where something is unusual.
-// Included where verbs are instantiated, and nowhere else.
+// The protocol is that of write_verbs.hpp, which does the whole operation where something is
+// unusual. Included where verbs are instantiated, and nowhere else.
 #pragma once
 
 #include <holdfast/kv/verb_table.hpp>
