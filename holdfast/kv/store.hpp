@@ -15,7 +15,7 @@
 // Threads    Every verb from any thread, without registration; a thread's session is made at its
 //            first use of the store and released at its exit. close() and moving need the store to
 //            themselves. Verbs are linearizable: a thread that learns through memory, a socket or a
-//            join that a verb has returned sees what that verb did. Readings of two clocks prove no
+//            join that a verb has returned sees what that verb did. Two clock readings prove no
 //            order: a core may read its clock up to microseconds before others see its last store.
 // Errors     kTooLarge, kInvalidOption (bad argument), kNoSpace (what lives does not fit; reads go
 //            on, and erases, unless a mark, a checkpoint, a snapshot or a pinned value holds what

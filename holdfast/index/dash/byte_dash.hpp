@@ -2,14 +2,14 @@
 // index from the keys' hashes to records of a log.
 // Public header.
 //
-// Guarantee  insert, put, update and erase are durable when they return; a crash before that leaves
-//            the record as it was or as it was to be. What find() returns is durable.
+// Guarantee  insert, put, update and erase are durable when they return; after a crash before that
+//            the record is the old one or the new one. What find() returns is durable.
 // Structure  A record of the log holds key and value. Dash leads from the 64-bit hash of the key to
-//            it. Keys of one hash share a record, so that no two of them stand side by side.
+//            it. Keys of one hash share a record, so Dash has one entry for each hash.
 // Cost       find reads Dash's bucket, then the record, whose checksum is compared. Fences: insert
 //            and update 2, the record's and Dash's; erase 1.
-// Space      The log has what was written; what is live in its oldest segments is copied to its end
-//            when it is full, or by reclaim().
+// Space      The log holds all records that were written. When it is full, or by reclaim(), the
+//            live records of its oldest segments are copied to its end.
 // Threads    Any. A find waits for no other thread, except for a moment while one reuses space.
 // Recovery   Dash's and the log's: one pass over the last segment of each lane, whatever the size.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
@@ -36,7 +36,7 @@
 namespace holdfast::index {
 
 struct ByteDashOptions {  // Of a new index; an existing one keeps its own.
-  // Of the extent, for records; a multiple of 4096. 0: seven eighths of it. The rest is Dash's.
+  // Of the extent, for the log; a multiple of 4096. 0: seven eighths of it. The rest is Dash's.
   std::uint64_t log_bytes = 0;
   std::uint64_t segment_bytes = 1 * MiB;  // Of the log. A record fits into one.
   std::uint32_t lanes = 4;                // Threads that write records at once: 1 to 63.
@@ -53,27 +53,27 @@ class ByteDash {
   // Errors: as Dash::open and Log::open.
   static Result<std::unique_ptr<ByteDash>> open(Region& region, const Extent& extent);
 
-  // All of these: kCorrupt, naming the place, if it is damaged; nothing was changed then. All but
-  // find and for_each: kReadOnly. Those that write a record: kTooLarge (it does not fit into a
-  // segment), kNoSpace (live records fill the log, or Dash is full): nothing was changed.
+  // Errors of all verbs: kCorrupt, naming the damaged place; of all but find and for_each:
+  // kReadOnly; of those that write a record: kTooLarge (it does not fit into a segment), kNoSpace
+  // (live records fill the log, or Dash is full). After any of these nothing was changed.
 
-  // kNotFound.
+  // Errors: kNotFound.
   Result<std::string> find(std::string_view key) const;
-  // kAlreadyExists.
+  // Errors: kAlreadyExists.
   Status insert(std::string_view key, std::string_view value);
   // Inserts or updates.
   Status put(std::string_view key, std::string_view value);
-  // kNotFound.
+  // Errors: kNotFound.
   Status update(std::string_view key, std::string_view value);
-  // kNotFound. Writes no record unless another key has the same hash.
+  // Errors: kNotFound. Writes no record unless another key has the same hash.
   Status erase(std::string_view key);
 
   // visit(key, value) for each record, in no order; as Dash::for_each. visit() must not write.
   Status for_each(FunctionRef<void(std::string_view key, std::string_view value)> visit) const;
 
-  // Copies what is live in the oldest segments to the end of the log, until there is room
-  // for some segments of new ones. What it went by can be used again. kNoSpace: live records fill
-  // the log.
+  // Copies the live records of the oldest segments to the end of the log, until there is room for
+  // some segments of new records. The segments that it copied from can be used again. Errors:
+  // kNoSpace (live records fill the log).
   Status reclaim();
 
   const Dash& dash() const { return *dash_; }
@@ -91,7 +91,7 @@ class ByteDash {
   enum class Verb { kInsert, kPut, kUpdate };
   class KeyLatch;
   class Reading;
-  void wait_for_readers();  // That have begun.
+  void wait_for_readers();  // Readers that have begun.
   struct Lane {             // An appender that threads share.
     Mutex mutex;
     std::optional<blocks::LogAppender> appender HF_GUARDED_BY(mutex);
@@ -103,9 +103,9 @@ class ByteDash {
                                                     Claim claim);
 
   std::uint64_t hash_of(std::string_view key) const;
-  // Of the record at a place of Dash's. The bytes are those of the medium.
+  // The entries of the record at a place that Dash names. The bytes are those of the medium.
   Result<std::vector<Entry>> entries_at(std::uint64_t place) const;
-  // Under the key's latch: the place of its hash and the entries there; none if there is none.
+  // Under the key's latch: the place that Dash has for its hash, if any, and the entries there.
   struct Held {
     std::optional<std::uint64_t> place;
     std::vector<Entry> entries;
@@ -113,16 +113,16 @@ class ByteDash {
   };
   Result<Held> look(std::uint64_t hash) const;
   Status write(std::string_view key, std::string_view value, Verb verb);
-  // False, of these: the log has no room now; nothing was changed.
+  // These three return false where the log has no room now; nothing was changed then.
   Result<bool> try_write(std::string_view key, std::string_view value, Verb verb);
   Result<bool> try_erase(std::string_view key);
   // Appends the entries and makes Dash lead to them.
   Result<bool> replace(std::uint64_t hash, const Held& held, const std::vector<Entry>& entries);
-  // Segments that are left to reclaim(). It may move all that lives: then its lane has one more
-  // than that takes, as it breaks off elsewhere; each other lane keeps its last one, which is never
-  // given back, and may have taken another after it had asked; and it needs one to begin with.
+  // Segments that only reclaim() may take: one to begin with, and one more than the live records
+  // take, since its lane ends segments at other places. Each other lane keeps its last one, which
+  // is never given back, and may have taken another after it had asked.
   std::size_t reserve() const { return 2 * lanes_.size() + 2; }
-  // do_it() again after a reclaim() as long as it says false.
+  // Calls do_it() until it says true, with a reclaim() before each further call.
   template <class DoIt>
   Status with_space(DoIt&& do_it);
   // Copies the record that the reader is at, if Dash leads to it.

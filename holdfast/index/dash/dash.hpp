@@ -1,8 +1,8 @@
 // dash.hpp: a persistent hash index from 8-byte keys to 8-byte values: Dash extendible hashing.
 // Public header.
 //
-// Guarantee  insert, put, update and erase are durable when they return; a crash before that leaves
-//            the record as it was or as it was to be. No crash loses another record or shows a key
+// Guarantee  insert, put, update and erase are durable when they return; after a crash before that
+//            the record is the old one or the new one. No crash loses another record or shows a key
 //            twice. What find() returns is durable, unless the region is read-only and a process
 //            that was killed had just stored it.
 // Structure  A directory of 2^depth places names segments by the lowest bits of a key's hash. A
@@ -14,7 +14,7 @@
 //            300 inserts; doubling the directory 2. An insert writes one line.
 // Space      24 to 32 bytes per record on the medium, no DRAM per record; 8 bytes per segment.
 // Threads    Any. Readers take no latch and write nothing. Writers latch the segment over their
-//            fences; readers of that segment wait so long. Splits wait for one another.
+//            fences; readers of that segment wait meanwhile. Splits wait for one another.
 // Recovery   open() looks at the last split and finishes it: microseconds, whatever the size. The
 //            first access to a segment checks and repairs it: tens of microseconds.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
@@ -72,34 +72,36 @@ class Dash {
   // objects may read.
   static Result<std::unique_ptr<Dash>> open(Region& region, const Extent& extent);
 
-  // All of these: kCorrupt, naming the directory's place or the segment, if it is damaged; nothing
-  // was changed then. All but find: kReadOnly.
+  // Errors of all verbs: kCorrupt, naming the damaged directory place or segment; of all but find:
+  // kReadOnly. After either nothing was changed.
 
-  // kNotFound.
+  // Errors: kNotFound.
   Result<std::uint64_t> find(std::uint64_t key) const;
-  // kAlreadyExists, kNoSpace: nothing was changed.
+  // Errors: kAlreadyExists, kNoSpace: nothing was changed.
   Status insert(std::uint64_t key, std::uint64_t value);
-  // Inserts or updates. kNoSpace.
+  // Inserts or updates. Errors: kNoSpace.
   Status put(std::uint64_t key, std::uint64_t value);
-  // kNotFound.
+  // Errors: kNotFound.
   Status update(std::uint64_t key, std::uint64_t value);
-  // kNotFound.
+  // Errors: kNotFound.
   Status erase(std::uint64_t key);
 
   // visit(key, value) for each record, in no order. Records that are there all the time are visited
-  // once; of those that come, go or change meanwhile any state. No latch is held during visit();
-  // inserts that need a split wait. visit() must not insert.
+  // once. Of records that come, go or change meanwhile it may see any state. No latch is held
+  // during visit(), but inserts that need a split wait. visit() must not insert.
   Status for_each(FunctionRef<void(std::uint64_t key, std::uint64_t value)> visit) const;
 
-  // Many at once, interleaved: their waits for memory overlap and their fences are shared. The
-  // spans of a call are of one length; its operations have no order. An insert latches its segment
-  // until the group's fence: two of one segment do not share a fence.
-  // values[i]: of keys[i], or nothing. An error: of one of them, and then the others are undefined.
+  // Many at once, interleaved: their waits for memory overlap, and they share fences. The spans of
+  // a call are of one length; its operations have no order. An insert latches its segment until the
+  // group's fence, so two inserts into one segment do not share a fence.
+  // values[i] is the value of keys[i], or nothing. On an error, which is that of one key, all
+  // values are undefined.
   Status find_many(std::span<const std::uint64_t> keys,
                    std::span<std::optional<std::uint64_t>> values,
                    const blocks::Interleaving& how = {}) const;
   // outcomes[i]: kOk, or as insert(). All are durable when this returns. Of two records of one key
-  // one is inserted. An error: the first one that is not kAlreadyExists; the others were done.
+  // one is inserted. Returns the first error that is not kAlreadyExists; the other inserts were
+  // done.
   Status insert_many(std::span<const DashRecord> records, std::span<Errc> outcomes,
                      const blocks::Interleaving& how = {});
 
@@ -121,7 +123,7 @@ class Dash {
   Dash(Region& region, const Extent& extent, const dash_detail::DashShape& shape, std::uint64_t id,
        Claim claim);
   Status recover();
-  // Whether segments behind the last split's are in use all the same: its word was lost.
+  // Whether segments behind those of the split word are in use: then the split word was lost.
   bool is_split_word_lost() const;
 
   KeyHash hash_of(std::uint64_t key) const { return KeyHash::of(key, id_); }
@@ -129,17 +131,18 @@ class Dash {
     return Segment(writer_.persist(), writer_.at(shape_.segment_at(number)), shape_, id_);
   }
   Result<SegmentKeys> keys_of(std::uint32_t segment) const;
-  // Does what an opening left to the first access, under the latch. Read-only it checks.
+  // Does what an opening left to the first access, under the latch. In a read-only region it only
+  // checks.
   Status repair(std::uint32_t segment) const;
-  // Latches the segment, repaired.
+  // Latches the segment, and repairs it at the first access.
   Result<Latched> latch(std::uint32_t segment) const;
   // Latches the segment that holds keys of this hash.
   Result<Latched> latch_for(KeyHash hash) const;
   Status refuse_if_read_only() const;
   Status add(std::uint64_t key, std::uint64_t value, bool may_exist);
-  // Splits the segment unless its keys are not these any more.
+  // Splits the segment if its keys are still these.
   Status split(std::uint32_t number, const SegmentKeys& keys);
-  // From the split word on. May be repeated.
+  // The part of a split after its split word is durable. May be repeated.
   Status finish_split(const dash_detail::SplitWord& split, const SegmentKeys& upper);
 
   Claim claim_;

@@ -6,7 +6,7 @@
 //   then   segments, one behind the other: normal buckets, then stash buckets
 //
 // A bucket is four lines. A line is complete in itself: its first word says which of its three
-// records count, so that one record is added or removed by the last store to one line.
+// records count. So the last store to one line adds or removes a record.
 #pragma once
 
 #include <bit>
@@ -64,7 +64,7 @@ struct Record {
 
 struct Line {  // On media, 64 bytes.
   static constexpr unsigned kRecords = 3;
-  std::uint64_t meta;   // LineMeta. Of the stores to a line, the last one that changes records.
+  std::uint64_t meta;   // LineMeta. A change of records stores it last in the line.
   std::uint64_t extra;  // Line 0 of a normal bucket: its stash filter. Line 1 of a segment's first
                         // bucket: the segment word, sealed. Else zero.
   Record records[kRecords];
@@ -80,8 +80,8 @@ static_assert(sizeof(Bucket) == 256);
 
 // A line's first word: bits 0..47 three fingerprints, 48..50 the record is there, 51..53 it is a
 // visitor: its home is the bucket before. Bits 54..63 are zero, and so is the fingerprint of a
-// place without a record: a record whose bit was lost is noticed by it. A word of zeros: an empty
-// line.
+// place without a record: by that a record whose bit was lost is noticed. A word of zeros is an
+// empty line.
 struct LineMeta {
   std::uint64_t word = 0;
 
@@ -161,7 +161,7 @@ struct SegmentKeys {
   constexpr bool operator==(const SegmentKeys&) const = default;
 };
 
-// The last split: of segment `from`, into it and segment `to`, the last one that is in use.
+// The last split: of segment `from`, into `from` and segment `to`, the last one that is in use.
 struct SplitWord {
   std::uint32_t from = 0;
   std::uint32_t to = 0;  // 0: there was no split yet.

@@ -3,7 +3,8 @@
 // A place is the lowest `depth` bits of a hash. Doubling therefore copies the directory behind
 // itself and then raises the depth: the places that are in use never move.
 //
-// Guarantee  A change of the depth is there wholly or not at all; of link(), place by place.
+// Guarantee  After a crash a change of the depth is there wholly or not at all; link() may be there
+//            for some places only.
 // Threads    lookups: any, beside one that links or doubles.
 // Errors     kCorrupt, naming the word, where its check does not hold.
 #pragma once
@@ -33,7 +34,7 @@ class Directory {
   Result<std::uint32_t> segment_of(KeyHash hash) const;
   // Whether that place names this segment, in use or not.
   bool leads_to(std::uint32_t place, std::uint32_t segment) const;
-  // Segments from 0 on. Raised before a place leads to the new one.
+  // How many segments are in use, from 0 on. Raised before a place leads to the new one.
   std::uint32_t in_use() const { return in_use_.load(std::memory_order_acquire); }
   void set_in_use(std::uint32_t segments) { in_use_.store(segments, std::memory_order_release); }
   // Where segment_of() will read, unless the directory doubles meanwhile.

@@ -1,16 +1,16 @@
 // segment.hpp: one segment of a Dash index: normal buckets, then stash buckets.
 //
 // A record lies in its home bucket, in the bucket behind it (there it is a visitor), or in a stash
-// bucket. One that lies in the stash is announced by a bit in the stash filter of its home, which
-// is durable before the record is.
+// bucket. A record in the stash is announced by a bit in the stash filter of its home; the bit is
+// durable before the record is.
 //
 // Guarantee  add, replace_value and remove are durable when they return, and there wholly or not at
 //            all after a crash. A crash within add() may leave a record twice, in its home and as a
 //            visitor, with the same value: repair() removes the visitor.
 // Fences     replace_value, remove: 1. add: 1; 2 with a displaced record; 2 with a new bit of the
 //            stash filter.
-// Threads    One that changes it. find() and each_record() run beside it and may then return
-//            anything: their caller compares the segment's version before and after.
+// Threads    One thread changes it. find() and each_record() may run beside a change and then
+//            return anything: their caller compares the segment's version before and after.
 #pragma once
 
 #include <cstdint>
@@ -43,32 +43,33 @@ class Segment {
   const Bucket& home(KeyHash hash) const { return buckets_[home_of(hash)]; }
   const Bucket& behind_home(KeyHash hash) const { return buckets_[after(home_of(hash))]; }
 
-  // A free place in one of its two buckets; of these the one with fewer records is asked.
+  // A free place in one of the key's two buckets, the one with fewer records.
   struct Room {
     Place place;
     bool visits;  // It is in the second bucket.
   };
   std::optional<Room> room_for(KeyHash hash) const;
   // Writer: Persist, or a member of an interleaved group. One line, written back; durable with the
-  // next fence. What lies there now ends with the first store, and the new record begins with the
-  // last one: a line becomes durable in the order of its stores, so no crash shows a mixture.
+  // next fence. The first store removes what lies there now, and the last one adds the new record.
+  // A line becomes durable in the order of its stores, so no crash shows a mixture.
   template <class Writer>
   static void put(Writer& writer, Place place, KeyHash hash, const Record& record, bool visitor);
-  // The key is not there. False: there is no room for it, and nothing changed but where other
-  // records lie.
+  // Adds a record whose key is not there. False: there is no room for it; other records may have
+  // moved, nothing else changed.
   bool add(KeyHash hash, const Record& record) const;
   void replace_value(Place place, std::uint64_t value) const;
   void remove(Place place) const;
 
-  // Which keys it holds, for the segment of this number. Nothing: its word is damaged.
+  // Which keys the segment of this number holds. Nothing: its word is damaged.
   std::optional<SegmentKeys> keys(std::uint32_t number) const;
 
-  // That all records lie where they belong. kCorrupt, naming the bucket. `leaving`: keys that a
-  // split takes from here, which a crash may have interrupted; their records may be there or not,
-  // and the filters need not announce them any more.
+  // Checks that all records lie where they belong. Errors: kCorrupt, naming the bucket. `leaving`:
+  // keys that a split takes from here, which a crash may have interrupted. Their records may be
+  // there or not, and the filters need not announce them.
   Status check(const SegmentKeys& keys, const std::optional<SegmentKeys>& leaving = {}) const;
-  // After an opening, before anything else: checks, removes what a displacement left twice, and
-  // makes all that it saw durable. One fence. kCorrupt: nothing was changed.
+  // Called at the first access after an opening: checks, removes a record that a displacement left
+  // twice, and makes all that it saw durable. One fence. Errors: kCorrupt; nothing was changed
+  // then.
   Status repair(const SegmentKeys& keys) const;
 
   // An empty segment. Not durable before the next fence.
@@ -76,8 +77,8 @@ class Segment {
   // Makes `to`, whose bytes are arbitrary, the segment of the keys `upper`, which are half of this
   // segment's: their records at the same places. One fence.
   void copy_upper(const Segment& to, std::uint32_t to_number, const SegmentKeys& upper) const;
-  // Removes these records, which makes the other half's keys this segment's. One fence. May be
-  // repeated.
+  // Removes the records of `upper`, and leaves this segment the other half of its keys. One fence.
+  // May be repeated.
   void drop_upper(std::uint32_t number, const SegmentKeys& upper) const;
 
   // visit(record) for each key, once each.
@@ -103,7 +104,7 @@ class Segment {
   std::optional<Place> find_in(std::uint32_t bucket, KeyHash hash, std::uint64_t key) const;
   std::optional<Place> free_place(std::uint32_t bucket) const;
   unsigned count(std::uint32_t bucket) const;
-  // A record of the bucket that is a visitor, or is none.
+  // A record of the bucket: with `visitor` one that is a visitor, else one that is not.
   std::optional<Place> pick(std::uint32_t bucket, bool visitor) const;
   void write(Place place, KeyHash hash, const Record& record, bool visitor) const;
   bool add_by_displacing(KeyHash hash, const Record& record) const;

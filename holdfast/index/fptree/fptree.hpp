@@ -1,8 +1,8 @@
 // fptree.hpp: a persistent ordered index from 8-byte keys to 8-byte values: an FP-Tree.
 // Public header.
 //
-// Guarantee  insert, put, update and erase are durable when they return; a crash before that leaves
-//            the record as it was or as it was to be. No crash loses another record or shows a key
+// Guarantee  insert, put, update and erase are durable when they return; after a crash before that
+//            the record is the old one or the new one. No crash loses another record or shows a key
 //            twice. What find() and scan() return is durable, unless the region is read-only and a
 //            process that was killed had just stored it.
 // Structure  The leaves are on the medium: up to 56 records in no order, and a byte of hash for
@@ -12,7 +12,7 @@
 //            Lines: insert 2, update 1, erase 1.
 // Space      1 KiB of the medium and some 24 bytes of DRAM for each leaf.
 // Threads    Any. Readers take no latch and write nothing. A writer latches its leaf over its
-//            fences; readers of that leaf wait so long.
+//            fences; readers of that leaf wait meanwhile.
 // Recovery   open() reads one line of each leaf, in parallel, and sorts what it read: O(leaves).
 //            The first access to each leaf checks and repairs it.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
@@ -59,46 +59,49 @@ class FpTree {
   // extent), kUnsupported (page granularity), kReadOnly, kIo.
   static Result<std::unique_ptr<FpTree>> create(Region& region, const Extent& extent,
                                                 const FpTreeOptions& options = {});
-  // The same with records in it, which next() gives one after the other, their keys ascending, and
+  // A new tree with records in it. next() gives them one after the other, their keys ascending, and
   // nothing at the end. Leaves are filled to seven eighths. A crash before it returns leaves no
-  // tree, and so does an error: also kInvalidOption (keys do not ascend), kNoSpace (too many).
+  // tree, and so does an error. Errors: as create(), and kInvalidOption (keys do not ascend),
+  // kNoSpace (too many).
   using Source = FunctionRef<std::optional<FpRecord>()>;
   static Result<std::unique_ptr<FpTree>> load(Region& region, const Extent& extent, Source next,
                                               const FpTreeOptions& options = {});
   // Errors: kNotHoldfast (no tree), kNewerFormat, kCorrupt (names what is damaged), kBusy,
   // kInvalidOption, kUnsupported. In a read-only region nothing is written, and any number of
-  // objects may read. threads: that read the leaves; 0: as many as there are CPUs.
+  // objects may read. `threads`: how many read the leaves; 0: as many as there are CPUs.
   static Result<std::unique_ptr<FpTree>> open(Region& region, const Extent& extent,
                                               unsigned threads = 0);
 
-  // All of these: kCorrupt, naming the leaf, if it is damaged; nothing was changed then. All but
-  // find and scan: kReadOnly.
+  // Errors of all verbs: kCorrupt, naming the damaged leaf; of all but find and scan: kReadOnly.
+  // After either nothing was changed.
 
-  // kNotFound.
+  // Errors: kNotFound.
   Result<std::uint64_t> find(std::uint64_t key) const;
-  // kAlreadyExists, kNoSpace: nothing was changed.
+  // Errors: kAlreadyExists, kNoSpace: nothing was changed.
   Status insert(std::uint64_t key, std::uint64_t value);
-  // Inserts or updates. kNoSpace.
+  // Inserts or updates. Errors: kNoSpace.
   Status put(std::uint64_t key, std::uint64_t value);
-  // kNotFound.
+  // Errors: kNotFound.
   Status update(std::uint64_t key, std::uint64_t value);
-  // kNotFound.
+  // Errors: kNotFound.
   Status erase(std::uint64_t key);
 
   // visit(key, value) for each record from key `from` on, ascending, until it returns false.
-  // Records that are there all the time are visited once; of those that come, go or change
-  // meanwhile any state. No latch is held during visit(), which may change the tree.
+  // Records that are there all the time are visited once. Of records that come, go or change
+  // meanwhile it may see any state. No latch is held during visit(), which may change the tree.
   Status scan(std::uint64_t from,
               FunctionRef<bool(std::uint64_t key, std::uint64_t value)> visit) const;
 
-  // Many at once, interleaved: their waits for memory overlap and their fences are shared. The
-  // spans of a call are of one length; its operations have no order.
-  // values[i]: of keys[i], or nothing. An error: of one of them, and then the others are undefined.
+  // Many at once, interleaved: their waits for memory overlap, and they share fences. The spans of
+  // a call are of one length; its operations have no order.
+  // values[i] is the value of keys[i], or nothing. On an error, which is that of one key, all
+  // values are undefined.
   Status find_many(std::span<const std::uint64_t> keys,
                    std::span<std::optional<std::uint64_t>> values,
                    const blocks::Interleaving& how = {}) const;
   // outcomes[i]: kOk, or as insert(). All are durable when this returns. Of two records of one key
-  // one is inserted. An error: the first one that is not kAlreadyExists; the others were done.
+  // one is inserted. Returns the first error that is not kAlreadyExists; the other inserts were
+  // done.
   Status insert_many(std::span<const FpRecord> records, std::span<Errc> outcomes,
                      const blocks::Interleaving& how = {});
 
@@ -128,11 +131,12 @@ class FpTree {
     return writer_.at(shape_.leaf_at(number));
   }
   blocks::NodeLatch& latch(std::uint32_t leaf) const { return latches_[leaf]; }
-  // Does what an opening left to the first access, under the latch. Read-only it checks.
+  // Does what an opening left to the first access, under the latch. In a read-only region it only
+  // checks.
   Status repair(const Route& route) const;
-  // Latches the leaf for the key, repaired.
+  // Latches the leaf for the key, and repairs it at the first access.
   Result<Latched> latch_for(std::uint64_t key) const;
-  // read(leaf, route) of the leaf for the key, once or until nobody changed it meanwhile.
+  // Calls read(leaf, route) for the key's leaf, again whenever a writer changed it meanwhile.
   template <class Read>
   Status read_leaf(std::uint64_t key, Read&& read) const;
 

@@ -33,7 +33,7 @@ inline constexpr std::uint64_t kEverUsedAt = kPageBytes;
 inline constexpr std::uint64_t kLeavesAt = 2 * kPageBytes;
 
 struct LeafHead {           // On media, 128 bytes.
-  std::uint64_t used;       // Bit s: slot s holds a record. Of the stores to line 0, the last one.
+  std::uint64_t used;       // Bit s: slot s holds a record. The last store to line 0.
   std::uint64_t prints[7];  // Byte s: print_of() the key in slot s.
   std::uint64_t low;        // The least key that the leaf is for.
   std::uint64_t state;      // 0: free. Else sealed: in use, bound to its number and `low`.

@@ -3,8 +3,8 @@
 // A node has up to 127 children; beside each stands the least key that it is for. Level 1 leads to
 // leaves, which are numbers. The levels are built when a tree is opened and die with it.
 //
-// Guarantee  find() returns a leaf that was right at a time. still() says whether it is right yet:
-//            optimistic lock coupling, in which a leaf is the last step.
+// Guarantee  find() returns a leaf that was right at some moment. still() says whether it is right
+//            yet. This is optimistic lock coupling, with a leaf as the last step.
 // Cost       find: a binary search for each level, without a store. add, remove: one node, rarely
 //            more.
 // Space      16 bytes for each leaf; a node is 2 KiB.
@@ -52,8 +52,8 @@ class InnerNode {
     for (std::size_t at = 0; at < sizeof lows_; at += 2 * kCacheLineBytes)
       prefetch_for_read(begin + at);
   }
-  // The last child whose low is not above the key. size(): none, which a reader sees during a
-  // change only.
+  // The last child whose low is not above the key. size(): there is none; a reader sees that during
+  // a change only.
   std::uint32_t child_for(std::uint64_t key) const;
 
   // These need the latch.
@@ -79,25 +79,25 @@ static_assert(sizeof(InnerNode) == 2'048);
 // Where find() ended.
 struct Route {
   std::uint32_t leaf;
-  KeyRange range;           // Of the leaf. `high` may be lower than it is by now.
-  const InnerNode* parent;  // And its version then.
+  KeyRange range;           // Of the leaf. Its `high` may have risen since.
+  const InnerNode* parent;  // With its version then.
   std::uint32_t version;
 };
 
 class InnerLevels {
  public:
-  // `leaves` ascend by low; the first one's is 0. Once, before anybody else uses it.
+  // `leaves` ascend by low; the first one's is 0. Called once, before any other use.
   void build(std::span<const LeafEntry> leaves);
 
   Route find(std::uint64_t key) const;
   static bool still(const Route& route) { return route.parent->latch().unchanged(route.version); }
 
-  // Memory for one add(), set aside before the medium is changed.
+  // Holds memory for one add(); made before the medium is changed.
   class Reservation;
-  // Adds a leaf for the keys from `low` on, which had none of its own. Its left neighbour is
-  // latched by the caller.
+  // Adds a leaf for the keys from `low` on. The caller holds the latch of its left neighbour.
   void add(std::uint64_t low, std::uint32_t leaf, Reservation& reservation);
-  // Its keys go to the leaf on the left. Both are latched by the caller. Not the first leaf.
+  // Removes the leaf that begins at `low`, not the first one. Its keys go to the leaf on the left.
+  // The caller holds the latches of both.
   void remove(std::uint64_t low);
 
   std::uint64_t bytes() const;
@@ -113,7 +113,7 @@ class InnerLevels {
     InnerNode* node;
     std::uint32_t at;
   };
-  // A list without an allocation: a change that has begun ends.
+  // A list without allocations, so a change that has begun cannot fail.
   template <class T, std::size_t kMost>
   class Few {
    public:
@@ -132,7 +132,7 @@ class InnerLevels {
   std::optional<Route> try_find(std::uint64_t key) const;
   Path path_to(std::uint64_t key) const HF_REQUIRES(mutex_);
   void make_spare(std::size_t nodes) HF_REQUIRES(mutex_);
-  // A latched one, empty.
+  // An empty node, latched.
   InnerNode* take(std::uint32_t level) HF_REQUIRES(mutex_);
   void lower_root() HF_REQUIRES(mutex_);
 

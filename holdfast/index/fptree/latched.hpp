@@ -1,7 +1,7 @@
 // latched.hpp: a leaf of an FP-Tree that this thread has latched, until the end of the block.
 //
-// Threads    One. Its number rises when it is given back, so readers of that time read again;
-//            unchanged() says that there is no need.
+// Threads    One. The latch's number rises when it is released, so readers of that time read again.
+//            unchanged() says that they need not.
 #pragma once
 
 #include <utility>
@@ -30,7 +30,7 @@ class FpTree::Latched {
       latch_->unlock_unchanged();
   }
   void unchanged() { changed_ = false; }
-  // Nobody looked at it since the tree was opened.
+  // Whether this is the first access since the tree was opened.
   bool first_access() const { return latch_->before() == 0; }
   const Leaf* operator->() const { return &leaf_; }
   const Route& route() const { return route_; }

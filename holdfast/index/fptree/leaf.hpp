@@ -2,9 +2,9 @@
 //
 // Guarantee  add(), replace_value() and remove() are durable on return, and a crash leaves each
 //            wholly or not at all: a record is durable before the word that counts it.
-// Cost       find: the head's line, and one line for each slot with the key's print, that is one
-//            and rarely two. Fences: add 2; replace_value, remove, trim 1.
-// Threads    Reading from any, judged by the leaf's latch afterwards. Changing needs the latch.
+// Cost       find: the head's line, and one line for each slot with the key's print: mostly one,
+//            rarely two. Fences: add 2; replace_value, remove, trim 1.
+// Threads    Any may read, and then checks the leaf's latch. Changes need the latch.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,8 @@ class Leaf {
   std::optional<unsigned> free_slot() const;
   const void* slot_address(unsigned slot) const { return &records()[slot]; }
   void prefetch() const { prefetch_for_read(head_); }
-  // All of it, for one look-up: the record's line need not wait for the head, which tells the slot.
+  // Prefetches all of the leaf, for one look-up. So the record's line need not wait for the head,
+  // which tells the slot.
   void prefetch_all() const {
     const auto* const begin = reinterpret_cast<const std::byte*>(head_);
     for (std::uint64_t at = 0; at < shape_.leaf_bytes(); at += kCacheLineBytes)
@@ -51,8 +52,9 @@ class Leaf {
 
   // ---- Changing ----
 
-  // Writer: Persist, or a member of an interleaved group. First the record, in a slot that nobody
-  // looks at; a fence; then what counts it. One line: ordinary stores become durable in this order.
+  // Writer: Persist, or a member of an interleaved group. First the record is written, in a slot
+  // that no thread looks at; then comes a fence, then count_record(). Its stores go to one line,
+  // where ordinary stores become durable in order.
   template <class Writer>
   void write_record(Writer& writer, unsigned slot, const FpRecord& record) const {
     auto& to = records()[slot];
@@ -79,10 +81,10 @@ class Leaf {
 
   // The slots of the keys from `key` on, as bits.
   std::uint64_t slots_from(std::uint64_t key) const;
-  // The key that half of the records are below.
+  // The key below which half of the records lie.
   std::uint64_t middle() const;
   // Makes a free leaf hold these records, at most as many as it has slots. Not durable before the
-  // next fence; nobody looks at it before enter().
+  // next fence; no thread looks at it before enter().
   void fill(std::span<const FpRecord> records) const;
   // From now on leaf `number` is in use, for the keys from `low` on. Not durable before the next
   // fence.
@@ -98,11 +100,11 @@ class Leaf {
   Use use(std::uint64_t id, std::uint32_t number) const;
   std::uint64_t low() const { return Persist::load(&head_->low); }
   void write_back_use() const { persist_.write_back(&head_->low, kCacheLineBytes); }
-  // The slots whose keys are in the range, as bits: above it may be what a split that a crash
-  // interrupted has moved. kCorrupt, naming the slot.
+  // The slots whose keys are in the range, as bits. Keys above it may be left from a split that a
+  // crash interrupted. Errors: kCorrupt, naming the slot.
   Result<std::uint64_t> check(const KeyRange& range) const;
-  // For the first access: checks, drops what is above the range, and makes everything durable that
-  // a process that was killed may have left. kCorrupt: nothing was changed.
+  // For the first access: checks, drops records above the range, and makes durable all that a
+  // killed process may have left. Errors: kCorrupt; nothing was changed then.
   Status repair(const KeyRange& range) const;
 
  private:

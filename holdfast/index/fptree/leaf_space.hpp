@@ -1,8 +1,8 @@
 // leaf_space.hpp: which leaves of an FP-Tree are in use: found at open, handed out, taken back.
 //
-// Nothing on the medium lists free leaves. A leaf is in use if its own state says so; what is taken
-// but was never entered is free again after a crash. Leaves from the ever-used number on are not
-// looked at; the number rises in steps, after the states below it are zero and durable.
+// Nothing on the medium lists free leaves. A leaf is in use if its own state says so. A leaf that
+// was taken but never entered is free again after a crash. Leaves from the ever-used number on are
+// not looked at; the number rises in steps, after the states below it are zero and durable.
 //
 // Cost       take, give: O(1), and 2 fences once in up to 1,024 leaves that were never in use.
 // Threads    take() and give() from any.
@@ -34,14 +34,14 @@ class LeafSpace {
     return Leaf(writer_.persist(), writer_.at(shape_.leaf_at(number)), shape_);
   }
 
-  // Says that the first `leaves` are ever used. Not durable before the next fence.
+  // Raises the ever-used number to `leaves`. Not durable before the next fence.
   Status put_ever_used(std::uint32_t leaves);
-  // All leaves in use, ascending by low; keeps the free ones for take(). Looks at one line of each
-  // leaf, with `threads` threads, and makes it durable unless the region is read-only. kCorrupt,
-  // naming the leaf or the word.
+  // Returns all leaves in use, ascending by low, and keeps the free ones for take(). Reads one line
+  // of each leaf, with `threads` threads, and makes it durable unless the region is read-only.
+  // Errors: kCorrupt, naming the leaf or the word.
   Result<std::vector<LeafEntry>> open(unsigned threads);
 
-  // kNoSpace.
+  // Errors: kNoSpace.
   Result<std::uint32_t> take();
   void give(std::uint32_t leaf);
   std::uint32_t in_use() const;
