@@ -1,8 +1,8 @@
 // connector.hpp: the connectors by their names: 'connector' = 'filesystem'.
 //
-// Those that need a library of others are modules, which are loaded when a table asks for one. A
-// module offers its connector when it is loaded. set_module_loader() names the function that loads
-// modules, once.
+// Connectors that need a library of others are modules, which are loaded when a table asks for one.
+// A module offers its connector when it is loaded. set_module_loader() names the function that
+// loads modules, once.
 //
 // Threads  offer_connector and set_module_loader before any table is opened, or one at a time.
 #pragma once

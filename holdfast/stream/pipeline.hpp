@@ -1,5 +1,5 @@
-// pipeline.hpp: one plan, run from its source to its sink. An interpreter begins; other operators
-// take over when they are there.
+// pipeline.hpp: one plan, run from its source to its sink. An interpreter begins; compiled
+// operators take over when they are ready.
 //
 // Guarantee  A checkpoint covers the source's place, the state of the windows, the watermark, the
 //            counters and the sink, at one point between two rows. A run that resumes goes on
@@ -51,15 +51,15 @@ class Pipeline {
   Pipeline(const sql::Plan& plan, std::unique_ptr<Source> source, std::unique_ptr<Sink> sink,
            StateStore* store, std::unique_ptr<Operators> operators);
 
-  // At most once, before run().
+  // Called at most once, before run().
   void set_successor(Successor successor) { successor_ = std::move(successor); }
-  // Before run(). It and `sink`, the sink of this pipeline, outlive it.
+  // Called before run(). `monitor` and `sink`, the sink of this pipeline, outlive the pipeline.
   void watch(QueryMonitor& monitor, const WatchedSink& sink);
-  // First of all: back to the last checkpoint, if there is one. report() says from where.
+  // Called first. Goes back to the last checkpoint, if there is one. report() says from where.
   Status resume();
   const PipelineReport& report() const { return report_; }
-  // Until the input ends, or `stop`. A checkpoint every `interval` (0: at the end only), and one
-  // at either end.
+  // Runs until the input ends or `stop` is raised. Takes a checkpoint every `interval` (0: at the
+  // end only), and one at either end.
   Status run(std::chrono::milliseconds interval, const std::atomic<bool>& stop);
 
  private:

@@ -26,28 +26,28 @@
 
 namespace holdfast::stream {
 
-// A query that is being put together. Each call gives another one; this one stays as it is.
+// A query that is being put together. Each call returns another query; this one stays as it is.
 class Query {
  public:
-  // `definitions`: statements that it stands behind. `table`: a table, a view, or any table
+  // `definitions`: statements that come before the query. `table`: a table, a view, or any table
   // expression of SQL.
   Query(std::string definitions, std::string table)
       : definitions_(std::move(definitions)), table_(std::move(table)) {}
 
-  // Before the groups; several must all be true.
+  // A condition on rows, before they are grouped. Of several all must be true.
   Query where(std::string_view condition) const;
-  // Windows by event time. Groups are those of one window and equal keys.
+  // Windows by event time. A group then has the rows of one window with equal keys.
   Query tumble(std::string_view time, std::chrono::milliseconds size) const;
   Query hop(std::string_view time, std::chrono::milliseconds slide,
             std::chrono::milliseconds size) const;
   Query group_by(std::vector<std::string> keys) const;
-  // Of groups; several must all be true.
+  // A condition on groups. Of several all must be true.
   Query having(std::string_view condition) const;
   // Default: all columns.
   Query select(std::vector<std::string> columns) const;
 
   std::string sql() const;
-  // Rows go to a function: callback_sink.hpp. Of `options` rows' output is not used.
+  // Rows go to a function: callback_sink.hpp. The output of rows in `options` is not used.
   Status for_each(OnRow on_row, ScriptOptions options = {}) const;
   Status for_each(OnRow on_row, ScriptOptions options, const std::atomic<bool>& stop) const;
   // Rows go to a table that was defined.

@@ -26,8 +26,8 @@
 
 namespace holdfast::stream {
 
-// Makes the state store of the query with this number, counted from 1; of a query that is shared
-// out, that of one of its splits. Null: no checkpoints. Several threads call it at a time.
+// Makes the state store of the query with this number, counted from 1, or of one split of a query
+// that is shared out. Null: no checkpoints. Several threads may call it at a time.
 using OpenState =
     std::function<Result<std::unique_ptr<StateStore>>(std::size_t query, const std::string& split)>;
 
@@ -36,7 +36,7 @@ struct QueryName {
   std::string split;  // Empty: all of it.
 };
 
-// What SET says of the place of the state. Empty: it was not set.
+// What SET says of the place of the state. Empty fields were not set.
 struct StatePlace {
   std::string backend;    // "dram", "kv", "rocksdb".
   std::string directory;  // Of checkpoints; of kv and RocksDB the place that holds the state, too.
@@ -56,15 +56,16 @@ struct ScriptOptions {
   OutputFormat format = OutputFormat::kCsv;  // Of rows of SELECT.
   compile::CompileMode compile = compile::CompileMode::kNever;
   compile::CompileSettings compile_settings;
-  // May be empty. Why a query is not compiled, and why it has one worker.
+  // May be empty. Is told why a query is not compiled, and why it has one worker.
   std::function<void(std::size_t, const Error&)> not_compiled, not_split;
   unsigned workers = 1;  // Of a query; at most ParallelOperators::kMostWorkers.
   Sharing sharing = Sharing::kMeasured;
-  // May be empty. Before the first row of a query that goes on behind a checkpoint, and at the end.
-  // By several threads at a time.
+  // May be empty. Called before the first row of a query that resumes from a checkpoint, and at the
+  // end; by several threads at a time.
   std::function<void(const QueryName&, const PipelineReport&)> resumed, report;
-  Monitor* monitor = nullptr;  // May be null: nobody looks.
-  // May be empty. Which splits of a query this process has now, and how many members there are.
+  Monitor* monitor = nullptr;  // May be null: nothing is watched.
+  // May be empty. Is told which splits of a query this process has now, and how many members there
+  // are.
   std::function<void(std::size_t, const std::vector<std::string>&, std::size_t)> shares;
 };
 
@@ -91,7 +92,7 @@ class Script {
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 StateStore* state, QueryMonitor* monitor) const;
   Status set(const sql::syntax::Option& option);
-  // False: it is another option.
+  // False: `option` is not one of these.
   Result<bool> set_state_place(const sql::syntax::Option& option);
   Status run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const;
   Status run_query(std::size_t number, const ScriptOptions& options,

@@ -1,8 +1,8 @@
 // sink.hpp: where rows go.
 //
-// A sink that is transactional shows rows only once the checkpoint that covers them is complete:
-// what a run that was killed has shown is never shown again, and nothing is left out. The others
-// show a row when it is written, and may show it again after a crash (at least once).
+// A transactional sink shows rows only when the checkpoint that covers them is complete. So what a
+// killed run has shown is never shown again, and nothing is left out. Other sinks show a row when
+// it is written, and may show it again after a crash (at least once).
 //
 // Threads  One at a time.
 // Errors   kIo, kNoSpace, kAlreadyExists, kInvalidOption (options of the table).
@@ -28,35 +28,35 @@ namespace holdfast::stream {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Before the first row. `state`: what state() gave in the checkpoint `epoch` that is resumed;
-  // empty, and epoch 0, for a run that begins.
+  // Called before the first row. `state`: what state() gave in the checkpoint `epoch` that is
+  // resumed; empty, with epoch 0, for a run that begins.
   virtual Status begin(std::uint64_t epoch, std::string_view state) = 0;
-  // Instead of it, for a run that begins with a savepoint: a copy of another run's checkpoint
-  // `epoch`, in which state() gave `state`. What that covers is shown, where that run was ended
-  // before its commit(). Then as begin(0, {}).
+  // Called instead of begin() for a run that begins with a savepoint: a copy of another run's
+  // checkpoint `epoch`, in which state() gave `state`. Shows what that checkpoint covers, if that
+  // run was ended before its commit(). Then as begin(0, {}).
   virtual Status begin_from(std::uint64_t /*epoch*/, std::string_view /*state*/) {
     return begin(0, {});
   }
   virtual Status write(const sql::Row& row) = 0;
-  // Whether rows may be taken back. Else a query whose rows change is refused before it runs.
+  // Whether rows may be taken back. If not, a query whose rows change is refused before it runs.
   virtual bool takes_changes() const { return false; }
   virtual Status write_change(RowKind kind, const sql::Row& row) {
     if (kind == RowKind::kInsert) return write(row);
     return Error{Errc::kUnsupported, "this sink takes no changes of rows"};
   }
-  // All rows so far are durable, not yet shown. The checkpoint `epoch` follows.
+  // Makes all rows so far durable, but does not show them. The checkpoint `epoch` follows.
   virtual Status prepare(std::uint64_t epoch) = 0;
-  // The checkpoint `epoch` is complete: shows them.
+  // The checkpoint `epoch` is complete: shows the rows that it covers.
   virtual Status commit(std::uint64_t epoch) = 0;
   virtual std::string state() const { return {}; }
-  // A checkpoint should come soon: what waits for it takes much memory.
+  // Whether a checkpoint should come soon, since rows that wait for it take much memory.
   virtual bool full() const { return false; }
   virtual bool transactional() const { return false; }
 };
 
-// Where the rows of a plain SELECT and of `print` go. They may be buffered until flush(), which
-// comes before each checkpoint: one that does not say so is out. An error ends the query without a
-// checkpoint, so that a run that goes on shows these rows once more.
+// Where the rows of a plain SELECT and of `print` go. They may be buffered until flush(), which is
+// called before each checkpoint; without a flush function they are out when `write` returns. An
+// error ends the query without a checkpoint, so a run that resumes shows these rows once more.
 class Output {
  public:
   Output() = default;
@@ -82,8 +82,8 @@ class Output {
 };
 enum class OutputFormat : std::uint8_t { kCsv, kTable, kJson };
 
-// By the option 'connector' of `table`; null: the rows go to `output` in this format, CSV with one
-// header line. What it is given outlives the sink.
+// Opens the sink that the option 'connector' of `table` names. `table` null: the rows go to
+// `output` in this format, CSV with one header line. All arguments outlive the sink.
 Result<std::unique_ptr<Sink>> open_sink(const sql::Table* table,
                                         const std::vector<sql::Column>& columns,
                                         const Output& output, OutputFormat format,

@@ -1,7 +1,7 @@
 // state_store.hpp: where the state of a query is when the process is not.
 //
 // A store holds entries (slice, key, state) that were put before a checkpoint was completed.
-// Everything put since the last completed one is gone after a crash, all of it: entries carry the
+// After a crash all entries put since the last completed checkpoint are gone: entries carry the
 // epoch of their checkpoint, and open() ignores those of later epochs. Nothing counts twice.
 //
 // Threads  One at a time.
@@ -34,25 +34,26 @@ class StateStore {
       FunctionRef<Status(std::string_view key, std::string_view state, std::uint64_t version)>;
 
   virtual ~StateStore() = default;
-  // First of all: the last completed checkpoint; none: there was none.
+  // Called first. Returns the last completed checkpoint, if there was one.
   virtual Result<std::optional<Checkpoint>> open() = 0;
   // Slices that have entries.
   virtual Result<std::vector<std::int64_t>> slices() = 0;
-  // The entries of completed checkpoints, several of a key perhaps: they are to be merged.
+  // The entries of completed checkpoints. There may be several of a key, which are to be merged.
   virtual Status for_each(std::int64_t slice, Visit visit) = 0;
-  // An entry of the checkpoint that complete() ends.
+  // Puts an entry of the checkpoint that complete() ends.
   virtual Status put(std::int64_t slice, std::string_view key, std::string_view state) = 0;
-  // Of a copy of a checkpoint: the number-th entry of its key, from 1 on. complete() is then given
-  // an epoch that is no less than any number.
+  // Puts an entry of a copy of a checkpoint: the number-th of its key, from 1 on. complete() is
+  // then given an epoch that is no less than any number.
   virtual Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                           std::uint64_t number) = 0;
-  // As put(), of an entry that takes the place of one before: that of `version`, which becomes the
-  // new one's; 0: there was none. A `state` of no bytes takes the key away, and `version` means
-  // nothing then. Slices hold either entries that are merged or such that replace one another.
+  // As put(), for an entry that replaces an earlier one: the one of `version` (0: there was none).
+  // `version` becomes that of the new entry. A `state` of no bytes removes the key, and `version`
+  // means nothing then. A slice holds either entries that are merged or entries that replace one
+  // another.
   virtual Status replace(std::int64_t slice, std::string_view key, std::string_view state,
                          std::uint64_t& version) = 0;
-  // Entries that replace one another; once, before any are put. Of one key there may be several, if
-  // a crash came before what was replaced was removed: the last is the one that counts, also if it
+  // Visits entries that replace one another. Called once, before any are put. Of one key there may
+  // be several, if a crash came before a replaced one was removed. The last one counts, also if it
   // has no bytes.
   virtual Status for_each_version(std::int64_t slice, VisitVersion visit) = 0;
   // The next checkpoint does without this version of the key: for_each_version() found a later one.
@@ -68,7 +69,7 @@ class StateStore {
       size = size << 8 | static_cast<unsigned char>(key[static_cast<std::size_t>(i)]);
     return key.substr(0, 4 + size);
   }
-  // Whether it is one. Then so many bytes of a table's entries may be in memory.
+  // Whether the store finds groups. Then so many bytes of a table's entries may be in memory.
   virtual bool finds_groups(std::uint64_t& /*memory_bytes*/) const { return false; }
   // From now on for_each_of_group() may be called, in place of for_each_version(). False: the slice
   // has fewer bytes than that, and is to be read as a whole. How keys are grouped does not change.
@@ -76,15 +77,15 @@ class StateStore {
                                 std::uint64_t /*least_bytes*/) {
     return false;
   }
-  // The newest version of each key of a group, none of no bytes, in no order. Not between an entry
-  // of a checkpoint and complete(). Nothing is put meanwhile. The first one may read all of the
-  // slice.
+  // Visits the newest version of each key of a group, except those of no bytes, in no order. Not
+  // called between an entry of a checkpoint and complete(). Nothing is put meanwhile. The first
+  // call may read all of the slice.
   virtual Status for_each_of_group(std::int64_t /*slice*/, std::string_view /*group*/,
                                    VisitVersion /*visit*/) {
     return Error{Errc::kInvalidOption, "this store finds no groups"};
   }
 
-  // Behind group_by(), and while memory has no entry of the slice: the next checkpoint does without
+  // Called after group_by(), while memory has no entry of the slice. The next checkpoint leaves out
   // entries that have not changed since `oldest_ms`. An entry that does not say when it changed
   // (compile/runtime/mark.hpp) did so at `began_ms`.
   virtual void end_idle(std::int64_t /*slice*/, std::int64_t /*oldest_ms*/,
@@ -93,18 +94,19 @@ class StateStore {
   // The next checkpoint does without this slice. Until it is complete the entries stay.
   virtual void drop(std::int64_t slice) = 0;
   virtual Status complete(const Checkpoint& checkpoint) = 0;
-  // True: what was put need not be put again, nor kept in memory: entries are deltas.
-  // False: each checkpoint is given all entries.
+  // True: entries are deltas. What was put need not be put again, nor kept in memory. False: each
+  // checkpoint is given all entries.
   virtual bool keeps_entries() const = 0;
 
   // ---- Blocks of entries (compile/runtime/blocks.hpp), of a store that takes them ----
 
-  // Whether it does. So many bytes of state may be in memory, what was put as blocks among them.
+  // Whether the store takes blocks. Then so many bytes of state may be in memory, including what
+  // was put as blocks.
   virtual bool takes_blocks(std::uint64_t& /*memory_bytes*/) const { return false; }
-  // Entries of the checkpoint that complete() ends. In a generation a later entry of a key takes
-  // the place of an earlier one. Generation 0: a new one, which it becomes. `in_run`: of a run; the
-  // blocks of this checkpoint have all of the generation, in the order of the keys, each key once,
-  // and no later ones follow.
+  // Puts a block of entries of the checkpoint that complete() ends. In a generation a later entry
+  // of a key replaces an earlier one. Generation 0: a new generation, whose number is stored there.
+  // `in_run`: the blocks of this checkpoint are a run. They have all of the generation, in the
+  // order of the keys, each key once, and no later blocks follow.
   virtual Status put_block(std::int64_t /*slice*/, std::string_view /*block*/, bool /*in_run*/,
                            std::uint64_t& /*generation*/) {
     return Error{Errc::kInvalidOption, "this store takes no blocks"};
@@ -128,13 +130,13 @@ class StateStore {
     return {};
   }
 
-  // By a query that has more of its state in memory than it is to have: a checkpoint, with which it
-  // leaves, is not to wait for its time.
+  // Called by a query that has more state in memory than it may have: asks for an early checkpoint,
+  // with which the state leaves memory.
   void ask_for_checkpoint() { asked_ = true; }
-  // Whether it was asked for; once.
+  // Whether an early checkpoint was asked for. True once per request.
   bool take_request() { return std::exchange(asked_, false); }
 
-  // Behind complete(): about how much the state takes, where it is kept.
+  // After complete(): about how many bytes the state takes on its medium.
   virtual std::uint64_t bytes() const { return 0; }
 
  private:
