@@ -6,10 +6,10 @@
 //   options.background_pool = pool;               // Else: the process's own pool.
 //
 // Stores of one process share one pool, unless they are given another. It has a few threads,
-// however many stores there are. Growth and reclamation of stores are done by up to `threads` of
-// them; the syncs of stores on plain files by up to four more, so that no long reclamation holds
-// them up. Threads are started with the first stores, and end when the last holder of the pool lets
-// it go: each open store is one.
+// however many stores there are. Up to `threads` of them do growth and reclamation. Up to four more
+// do the syncs of stores on plain files, so no long reclamation holds up a sync. Threads are
+// started with the first stores, and end when the last holder releases the pool; each open store is
+// a holder.
 //
 // Threads    Any.
 // Fork       A child that fork() makes has none of the threads. A store that it opens gets a pool
@@ -28,7 +28,7 @@ class BackgroundPool {
   ~BackgroundPool();
   BackgroundPool(const BackgroundPool&) = delete;
 
-  // The one that stores share; made when there is none.
+  // The pool that stores share; made when there is none.
   static std::shared_ptr<BackgroundPool> of_process();
 
   unsigned threads() const;  // Started so far, of both kinds.

@@ -11,8 +11,8 @@
 //
 // Guarantee  A backup is there wholly or not at all, whenever its process or the power ends: the
 //            list is written last, and renamed into place after all it names is durable. An earlier
-//            backup never changes. What an interrupted one left, the next one removes; one that
-//            fails takes away what it copied.
+//            backup never changes. The next backup removes what an interrupted one left; a backup
+//            that fails removes what it copied.
 // Threads    One backup of a directory at a time (kBusy), by a lock that ends with its process;
 //            restoring and verifying share a lock.
 // Errors     kBusy, kNotFound, kCorrupt (names the file), kNewerFormat, kWrongType (backups of
@@ -34,11 +34,11 @@ namespace holdfast::kv {
 using Progress = FunctionRef<void(std::uint64_t done_bytes, std::uint64_t all_bytes)>;
 
 struct BackupOptions {
-  // Backups that stay, this one included; older ones are removed when it is whole. 0: all. A file
-  // of which a new backup needs less than half is then not shared, so that it can go.
+  // How many backups stay, this one included; older ones are removed when it is whole. 0: all. If
+  // not 0, a file of which a new backup needs less than half is not shared, so it can go later.
   std::uint32_t keep = 0;
-  // While others write to the store, copying rests after each few milliseconds for as long as they
-  // took, so that writers keep most of the memory's bandwidth. False: it does not.
+  // While others write to the store, copying pauses after each few milliseconds for as long as they
+  // took. So writers keep most of the memory's bandwidth. False: no pauses.
   bool considerate = true;
   std::optional<Progress> progress;
 };
@@ -49,7 +49,7 @@ struct BackupReport {
   std::uint64_t runs = 0, bytes = 0;                // Of the whole backup.
   std::uint64_t copied_runs = 0, copied_bytes = 0;  // That no earlier backup had.
   std::uint32_t removed_backups = 0;
-  // The store gave its runs; then they were copied, with rests for the sake of writers.
+  // First the store gave its runs; then they were copied, with pauses for writers.
   double checkpoint_seconds = 0, rested_seconds = 0;
   double seconds = 0;  // All of it.
 };
@@ -62,7 +62,7 @@ struct BackupInfo {
   Version version = 0;
   std::uint64_t runs = 0, bytes = 0;
   std::uint64_t medium_bytes = 0;  // That a restored store takes, at least.
-  std::string defect;              // Of its list: nothing but the number is known then.
+  std::string defect;              // Of its list. Then nothing but the number is known.
 };
 // The oldest first. An error means that the directory could not be read.
 Result<std::vector<BackupInfo>> list_backups(const std::string& directory);

@@ -20,15 +20,15 @@
 // name is never given to other bytes. What changes with each checkpoint is the list of the runs,
 // and which of their records are dead: these are the private part.
 //
-// Guarantee  What restore() makes has exactly the records that were acknowledged before
-//            checkpoint() was called, of all keyspaces, and of those that were written while it ran
-//            a part that a crash at some moment of it might have left. Batches are whole.
-// Words      A word of a record in a run that a checkpoint has, or ever had, is not updated in
-//            place any more: its next update writes a new record.
+// Guarantee  A restored store has all records of all keyspaces that were acknowledged before
+//            checkpoint() was called. Of records written while it ran it has a part that a crash at
+//            some moment might have left. Batches are whole.
+// Words      Once a checkpoint has a run, no word of a record in it is updated in place any more:
+//            its next update writes a new record.
 // Cost       checkpoint(): seals the open runs, and reads a bit per line of the medium; writers go
-//            on. O(runs). What is held: until a Checkpoint is released, the medium of its runs.
-// Threads    checkpoint() from any thread, outside of what update() was given; the functions of a
-//            Checkpoint from one at a time, read() from any number.
+//            on. O(runs). Until a Checkpoint is released, it holds the medium of its runs.
+// Threads    checkpoint() from any thread, but not inside the function given to update(). The
+//            functions of a Checkpoint from one thread at a time, read() from any number.
 // Errors     kReadOnly, kBusy (called by a verb that is under way), kNoSpace (no block for what
 //            writers need next), kIo.
 #pragma once
@@ -48,8 +48,8 @@
 
 namespace holdfast::kv {
 
-// Of a run, for ever. `origin`: of the store that wrote it; a store that is restored gets a new one
-// for the runs that it will write, so that two stores restored from one checkpoint never give one
+// The name of a run, for ever. `origin`: of the store that wrote it. A restored store gets a new
+// origin for the runs that it will write. So two stores restored from one checkpoint never give one
 // name to different bytes.
 struct RunName {
   std::uint64_t origin = 0, generation = 0;
@@ -66,7 +66,7 @@ class Checkpoint {
  public:
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
-  ~Checkpoint();  // Releases the runs. Before the store closes: close() refuses meanwhile.
+  ~Checkpoint();  // Releases the runs. close() refuses before that.
 
   // Every record of the checkpoint has this version or an older one.
   Version version() const;
@@ -87,7 +87,7 @@ class Checkpoint {
   std::unique_ptr<State> state_;
 };
 
-// What a private part says of itself. Errors: kCorrupt, kNewerFormat.
+// Reads what a private part says of itself. Errors: kCorrupt, kNewerFormat.
 struct CheckpointContents {
   std::uint64_t store_id = 0;  // A store and those restored from its checkpoints have the same.
   Version version = 0;
@@ -96,26 +96,25 @@ struct CheckpointContents {
 };
 Result<CheckpointContents> read_private_part(std::span<const std::byte> private_part);
 
-// Makes the store anew in `spec`, where nothing may be, and closes it: copies runs, checks their
-// records, rewrites none. `read` fills its buffer with the run's bytes. Of the options file_bytes,
-// max_bytes, prefault. A crash leaves no store; what it left must be removed before the next try.
-// Four fences. Errors: kAlreadyExists, kCorrupt (the private part; a run that does not hold, or one
-// of its records; a run of another name), kNewerFormat, kNoSpace (names how much is needed), kIo,
-// those of `read`.
+// Makes the store anew in `spec`, where nothing may be, and closes it. It copies runs and checks
+// their records, and rewrites none. `read` fills its buffer with the run's bytes. Options used:
+// file_bytes, max_bytes, prefault. A crash leaves no store; what it left must be removed before the
+// next try. Four fences. Errors: kAlreadyExists, kCorrupt (the private part; a run that does not
+// hold, or one of its records; a run of another name), kNewerFormat, kNoSpace (names how much is
+// needed), kIo, those of `read`.
 using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte> to)>;
 Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
                const StoreOptions& options = {});
-// The same, and opens it with the options: of use where what is closed is gone ("dram"). Errors:
-// also those of Store::open().
+// The same, but leaves the store open, with these options. For media on which a closed store is
+// gone ("dram"). Errors: also those of Store::open().
 Result<Store<>> restore_open(std::string_view spec, std::span<const std::byte> private_part,
                              ReadRun read, const StoreOptions& options = {});
 
 // Puts the records of a checkpoint whose keys lie in one of the ranges (none given: all) into
-// another store, over what it has: the store's own keys, not those of keyspaces. Not at once: an
+// another store, over what it has: the store's own keys, not those of keyspaces. Not atomic: an
 // error leaves a part. Reads each run twice, and keeps the keys of the ranges in memory meanwhile.
-// Returns how many records.
-// Errors: kCorrupt (the private part; names the record), kNewerFormat, those of put_many() and
-// `read`.
+// Returns how many records. Errors: kCorrupt (the private part; names the record), kNewerFormat,
+// those of put_many() and `read`.
 struct KeyRange {
   std::string from, to;  // Keys from the one on, and below the other; empty `to`: no end.
 };

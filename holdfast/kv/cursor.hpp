@@ -11,14 +11,14 @@
 // move, beyond the last record, beyond its prefix, or when status() is an error.
 //
 // Guarantee  Of a live store: each record as it is when the cursor comes to it. A key that is there
-//            throughout is seen exactly once, in order; one that comes or goes meanwhile at most
+//            throughout is seen exactly once, in order; a key that comes or goes meanwhile at most
 //            once. Of a snapshot: exactly what the snapshot shows.
 // Errors     status(): kClosed, kCorrupt, kIo; kNoSpace: there was no memory for a key of the
-//            order; kBusy: it was moved inside of what update() was given, before the keys were in
-//            order. The cursor is at no record then, and may be sought again.
-// Threads    One at a time. It holds nothing of the store between calls and may be kept for any
-//            time; one of a snapshot goes before the snapshot does. The first move after an open
-//            waits until the keys are in order.
+//            order; kBusy: the cursor was moved inside the function given to update(), before the
+//            keys were in order. The cursor is at no record then, and may be moved again.
+// Threads    One at a time. A cursor holds nothing of the store between calls and may be kept for
+//            any time; a cursor of a snapshot must end before the snapshot. The first move after an
+//            open waits until the keys are in order.
 // Cost       A move: one look-up, whose misses overlap with those of the next ones. Keys are copied
 //            out of the order in pieces of up to 2 KiB.
 #pragma once
@@ -43,14 +43,15 @@ class Cursor {
   Cursor& operator=(Cursor&&) noexcept;
   ~Cursor();
 
-  // To the first record whose key is not below `key`, or to the last one whose key is; each ends a
-  // prefix. Like all moves: false if there is none.
+  // Move to the first record whose key is not below `key`, or to the last one whose key is below.
+  // Both end a prefix. Like all moves they return false if there is no such record.
   bool seek(std::string_view key);
   bool seek_below(std::string_view key);
-  // To the first or last record whose key begins with `prefix`; beyond those the cursor is at none.
+  // Move to the first or last record whose key begins with `prefix`. Beyond these records the
+  // cursor is at none.
   bool first(std::string_view prefix = {});
   bool last(std::string_view prefix = {});
-  // One further. At no record: false, and nothing happens.
+  // Move one further. At no record they return false, and nothing happens.
   bool next();
   bool prev();
 
@@ -63,11 +64,12 @@ class Cursor {
 
   // Packs the record that the cursor is at and those behind it into `buffer`, as many as fit and at
   // most `most`, and returns how many bytes it used. The cursor is then at the first record that is
-  // not packed, or at none. Each is packed as it is at some moment of the call; their look-ups go
+  // not packed, or at none. Each record is packed as it is at some moment of the call; look-ups go
   // in groups. At no record: 0, or the error of status(). Errors: kTooLarge (not even one fits: the
   // message says how many bytes it needs, and the cursor stays).
   Result<std::size_t> fill(std::span<std::byte> buffer, std::size_t most = ~std::size_t{0});
-  // seek(key) and fill(): does not wait for the first record alone. Where nothing follows: 0.
+  // seek(key) and fill() in one, without a wait for the first record alone. Where nothing follows:
+  // 0.
   Result<std::size_t> fill_from(std::string_view key, std::span<std::byte> buffer,
                                 std::size_t most = ~std::size_t{0});
 
@@ -90,7 +92,7 @@ struct PackedRecord {
   Version version = 0;
 };
 inline constexpr std::size_t kPackedHeaderBytes = 24;
-// Takes the first record away; none: `packed` is empty, or was not packed by fill().
+// Takes the first record off `packed`. Nothing: `packed` is empty, or was not packed by fill().
 std::optional<PackedRecord> unpack(std::span<const std::byte>& packed);
 
 }  // namespace holdfast::kv

@@ -7,9 +7,10 @@
 //   options.listener = std::make_shared<Watch>();
 //
 // Threads    A thread of the store's own calls one function at a time, in the order of the events,
-//            with no lock held: any verb of the store may be called there; close(), which waits for
-//            that thread, is kBusy. The store waits for nobody: of more than 1,024 events that a
-//            slow listener has not taken, the oldest are dropped (StoreStats::events_dropped).
+//            with no lock held: any verb of the store may be called there, except close(), which
+//            waits for that thread: it is kBusy. The store does not wait for a listener: of more
+//            than 1,024 events that a slow one has not taken, the oldest are dropped
+//            (StoreStats::events_dropped).
 // Life       Calls begin before open() returns and end before close() does. The listener lives at
 //            least as long as the store.
 #pragma once
@@ -30,7 +31,7 @@ struct GrowthEvent {
 struct ReclaimEvent {
   std::uint64_t freed_blocks = 0, relocated_bytes = 0;
   double seconds = 0;
-  bool in_caller = false;  // Of reclaim(), or of a write that found the medium full.
+  bool in_caller = false;  // By reclaim(), or by a write that found the medium full.
 };
 // The medium refused a write or a sync. The store takes no more writes: what is on the medium is in
 // doubt until it is opened again.

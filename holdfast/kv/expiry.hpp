@@ -1,4 +1,4 @@
-// expiry.hpp: records that end by themselves.
+// expiry.hpp: records that expire.
 // Public header.
 //
 //   ExpiryRule sessions{.prefix = "session:", .offset_bytes = 0, .ttl = 3'600'000};
@@ -9,16 +9,16 @@
 // at once. Its medium comes back with reclamation, which does not copy it.
 //
 // Rules      are the store's, and stay; those of a keyspace go with it. Of several whose prefixes
-//            fit a key the longest counts. Once the clock is set, none is taken that lets keys live
-//            longer than the rule that they have. A value that is too short for the stamp never
+//            fit a key the longest counts. Once the clock is set, a rule that lets keys live longer
+//            than their present rule is refused. A value that is too short for the stamp never
 //            expires.
 // Clock      is the caller's, in whatever unit stamps and ttl have. It never runs backwards.
-// Guarantee  What has expired is not seen again, after crashes neither, nor an older version in its
-//            place: the clock is durable before it counts.
+// Guarantee  An expired record is never seen again, not even after a crash, nor is an older version
+//            in its place: the clock is durable before it counts.
 // Snapshots  (and checkpoints) judge by the clock and the rules with which they were opened.
-// count()    has records that have expired until reclamation comes upon them.
-// Renewal    is a write: put() with a new stamp; update() or update_word() of the stamp; append(),
-//            merge() and update() with WriteOptions::renew.
+// count()    includes expired records until reclamation comes upon them.
+// Renewal    takes a write: put() with a new stamp; update() or update_word() of the stamp;
+//            append(), merge() and update() with WriteOptions::renew.
 // Cost       A store with rules runs its verbs in their general form, which asks for the rules of
 //            each record: O(rules).
 #pragma once

@@ -15,7 +15,7 @@ enum class TimedVerb : std::uint8_t { kPut, kErase, kUpdateWord, kGet, kPutMany,
 inline constexpr std::size_t kTimedVerbs = 6;
 std::string_view name(TimedVerb verb);  // "put", "update_word", …
 
-// Each power of two of nanoseconds has four buckets: a value is known to a quarter.
+// Each power of two of nanoseconds has four buckets, so a value is known to a quarter.
 struct LatencyCounts {
   static constexpr std::size_t kBuckets = 160;  // Up to 18 minutes, and all above.
 

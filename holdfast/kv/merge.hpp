@@ -4,8 +4,8 @@
 //   store.append("log:7", "one more line\n").value();          // Absent: the line alone.
 //   store.merge("visits", MergeFunction::kAdd, std::string_view(eight_bytes, 8)).value();
 //
-// Guarantee  Atomic and durable as a put; the key's operations come in one order, and each sees
-//            what the one before it left. An absent or expired key gets the operand as its value.
+// Guarantee  Atomic and durable as a put; the key's operations have one order, and each sees the
+//            result of the one before. An absent or expired key gets the operand as its value.
 // append     O(bytes added), up to a constant: a value of more than 1 KiB that grows is kept in
 //            pieces (docs/pieces.md), and read as one value by every verb. A value that was put
 //            whole is copied once, when it is appended to for the first time. One fence; two where
@@ -21,7 +21,7 @@
 namespace holdfast::kv {
 
 enum class MergeFunction : std::uint8_t {
-  kAppend,  // The operand behind the value.
+  kAppend,  // Appends the operand to the value.
   kAdd,     // Integers, signed or not, that wrap.
   kAddDouble,
   kMin,  // Signed integers.

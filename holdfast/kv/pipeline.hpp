@@ -16,19 +16,22 @@
 // Guarantee  An operation takes effect between its submission and its acknowledgement, wholly or
 //            not at all, and operations of one pipeline take effect in the order of submission:
 //            each sees those before it. None is acknowledged before it is durable as its Durability
-//            says. What was not acknowledged may be missing after a crash; of each key a prefix of
-//            its operations is there. Verbs of the store itself do not see what is in flight.
-// Ends       flush() executes all that is in flight. The destructor does, too, and reports what
-//            failed and nobody has been told. Operations that are in flight when the store is
-//            closed come out as kClosed, at flush() or destruction; nothing of them was written.
-// Errors     Of an operation: its own ticket or callback only; the others go on. Those of the verb
-//            of Store. Also kClosed, without a store.
+//            says. After a crash operations that were not acknowledged may be missing; of each key
+//            a prefix of its operations is there. Verbs of the store itself do not see what is in
+//            flight.
+// Ends       flush() executes all that is in flight. The destructor does, too, and reports a
+//            failure that neither a callback nor wait() nor flush() has told. The outcome of
+//            operations that are in flight when the store is closed is kClosed, at flush() or
+//            destruction; nothing of them was written.
+// Errors     An operation's error, one of its verb of Store, reaches its own ticket or callback
+//            only; the others go on. Also kClosed, without a store.
 // Threads    One at a time. Any number of pipelines per store and thread.
 //
 // Callbacks  are called in order of submission, after the whole window has been executed, by the
-//            thread that executes it. They may call all verbs of the store, and submit; not
-//            flush(), wait() for what is in flight (kBusy), move or destroy the pipeline. `change`
-//            of an update may not write to the store and may be called again, as in store.hpp.
+//            thread that executes it. They may call all verbs of the store, and submit operations.
+//            They must not flush(), wait() for what is in flight (kBusy), move or destroy the
+//            pipeline. `change` of an update must not write to the store and may be called again,
+//            as in store.hpp.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +49,7 @@
 namespace holdfast::kv {
 
 struct PipelineOptions {
-  // Operations in flight, 1 to 256. Larger ones share a fence among more and answer later.
+  // Operations in flight, 1 to 256. A larger window shares a fence among more and answers later.
   std::uint32_t window = 32;
   Durability durability = Durability::kDefault;  // Of all its writes; kDefault: the store's.
   // The destructor calls it once, if an operation failed and neither its callback nor wait() nor
@@ -57,8 +60,8 @@ struct PipelineOptions {
   Status validate() const;
 };
 
-// Of an operation that was submitted; T is what its verb returns. The numbers of a pipeline rise by
-// one from 1 on.
+// Names an operation that was submitted; T is what its verb returns. The numbers of a pipeline rise
+// by one from 1 on.
 template <class T>
 struct Ticket {
   std::uint64_t number = 0;
@@ -80,9 +83,9 @@ class PipelineBase {
   // Executes all that is in flight, acknowledges it, and returns the first failure since the last
   // flush() that was told neither by a callback nor by wait(). Absence (kNotFound) is no failure.
   Status flush();
-  // The outcome of one operation; executes what is in flight if it is among that. The outcomes of
-  // the last `window` operations that were acknowledged are kept, or of more; asked for one before
-  // these it is kInvalidOption.
+  // The outcome of one operation. If it is in flight, wait() executes what is in flight. The
+  // outcomes of at least the last `window` acknowledged operations are kept; for an earlier one
+  // wait() is kInvalidOption.
   template <class T>
   Result<T> wait(Ticket<T> ticket) {
     return as<T>(outcome_of(ticket.number));

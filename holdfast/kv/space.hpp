@@ -5,12 +5,12 @@
 //   users.put("ada", "lovelace").value();
 //   store.drop_space("users").value();                    // users.get(…) is kClosed from now on.
 //
-// Keys of different spaces, and those of the store itself, know nothing of each other. Spaces share
-// the store's medium, its syncs, its background work and the order of its versions.
+// Equal keys of different spaces, or of a space and the store itself, are different records. Spaces
+// share the store's medium, its syncs, its background work and the order of its versions.
 //
 // Guarantee  Verbs: as those of Store<> (store.hpp), with the same fences.
-// Threads    Any. A handle may be copied; all copies lead to one space. One that outlives its
-//            store, or its space, is kClosed.
+// Threads    Any. A handle may be copied; all copies lead to one space. The verbs of a handle that
+//            outlives its store or its space are kClosed.
 #pragma once
 
 #include <atomic>
@@ -56,7 +56,7 @@ class Space {
                                     WriteOptions options = {});
   Result<bool> erase(std::string_view key, WriteOptions options = {});
 
-  // Of several keys, in groups that share misses and fences; not atomic.
+  // Verbs on several keys, in groups that share misses and fences; not atomic.
   using ChangeOne = FunctionRef<void(std::size_t i, std::string& value)>;
   using ChangeWordOne = FunctionRef<std::uint64_t(std::size_t i, std::uint64_t word)>;
   Status get_many(std::span<const std::string_view> keys, std::span<std::string> values,
@@ -74,8 +74,8 @@ class Space {
   // Its records as they are now; Store<>::snapshots() takes those of several spaces at one moment.
   // While there is one, the space is not dropped (kBusy).
   Snapshot snapshot() const;
-  // Every record as it is at one moment, in no order, until `visit` returns false. Errors: kCorrupt
-  // (as Snapshot::for_each()), kBusy (called by a verb that is under way).
+  // Visits every record as it is at one moment, in no order, until `visit` returns false. Errors:
+  // kCorrupt (as Snapshot::for_each()), kBusy (called by a verb that is under way).
   Status for_each(
       FunctionRef<bool(std::string_view key, std::string_view value, Version)> visit) const;
 
@@ -87,7 +87,7 @@ class Space {
                                     WriteOptions options = {});
 
   Status check_open() const;    // kClosed: it was dropped, or its store is closed.
-  std::uint64_t count() const;  // 0 of one that is closed.
+  std::uint64_t count() const;  // 0 for a closed space.
   SpaceStats stats() const;     // O(blocks of the store).
   // As StoreBase::verify(), of this space's records.
   VerifyReport verify() const;

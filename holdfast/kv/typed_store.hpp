@@ -22,7 +22,8 @@
 namespace holdfast::kv {
 
 namespace typed_detail {
-// What would be another process's address, or another object's, when it is read again.
+// Types whose values would be an address of another process, or of another object, when they are
+// read again.
 template <class T>
 inline constexpr bool is_address =
     std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_same_v<T, std::nullptr_t>;

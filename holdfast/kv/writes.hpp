@@ -8,8 +8,8 @@
 //              instruction, which would wait for the write-backs too, lies between append and
 //              fence.
 //   the rest   conditional writes decide under the latch, then append, fence and publish under it.
-//   erase      looks the key up first, then goes the way of put with a tombstone; the partition's
-//              erase horizon says afterwards that nothing older may be published.
+//   erase      looks the key up first, then goes the way of put with a tombstone; then it raises
+//              the partition's erase horizon, below which nothing may be published.
 //
 // Invariants (1) what the index points to is durable as the operation's Durability promises;
 //            (2) per key, sequences rise in the order of publication, tombstones included;
@@ -41,7 +41,7 @@ class BasicWrites {
 
   template <class Path>
   Result<PutOutcome> put(Bytes key, Bytes value, WriteOptions options);
-  // From the first on that is not `done`, which is raised; groups of any kind. A key or a value
+  // Puts the keys from number `done` on, and raises `done`; groups of any kind. A key or a value
   // that is too large is found before anything is written.
   Status put_many(const ByteSpans& keys, const ByteSpans& values, WriteOptions options,
                   std::size_t& done);
@@ -60,8 +60,8 @@ class BasicWrites {
   Result<std::uint64_t> update_word(Bytes key, std::uint32_t offset_bytes,
                                     FunctionRef<std::uint64_t(std::uint64_t)> change,
                                     WriteOptions options);
-  // They continue what put_at_once() or erase_at_once() began (writes_at_once.hpp), in its guard.
-  // `sequence`, `offset`: of the record.
+  // These two continue what put_at_once() or erase_at_once() began (writes_at_once.hpp), in its
+  // guard. `sequence`, `offset`: of the record.
   template <class Path>
   Result<PutOutcome> finish_put(Bytes key, Bytes value, std::uint64_t offset,
                                 std::uint64_t sequence);
@@ -92,8 +92,9 @@ class BasicWrites {
   [[gnu::noinline, gnu::cold]] static Error no_word_at(std::uint32_t offset_bytes,
                                                        std::uint64_t value_bytes);
   static Error other_size(std::uint64_t value_bytes);  // Than a typed store's.
-  // Of a record that was appended and fenced under the guard that the caller is in. On an error the
-  // record is disowned. `unread`: on page media, what Displaced::to_displace() said before.
+  // Publishes a record that was appended and fenced under the guard that the caller is in. On an
+  // error the record is disowned. `unread`: on page media, what Displaced::to_displace() said
+  // before.
   Result<PutOutcome> publish_grouped_put(Session& own, Place& place, const NewRecord& record,
                                          const Appended& appended, const Seen& unread,
                                          WriteOptions options);
@@ -109,21 +110,22 @@ class BasicWrites {
   // `continues`: a value in pieces, all of which the new record counts.
   void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record,
                bool continues = false);
-  // The operation fails although its record is durable: nothing that is older may be acknowledged
-  // from here on, since recovery would let the record win over it.
+  // For an operation that fails although its record is durable: from here on nothing older may be
+  // acknowledged, since recovery would let the record win over it.
   void disown(Session& own, std::uint64_t hash, Appended record, RecordKind kind);
-  // Of these puts of a group, which are published no more.
+  // Disowns the records of these puts of a group, which will not be published.
   [[gnu::noinline, gnu::cold]] void disown(Session& own, std::span<OnItsWay> puts);
-  // Pauses for runs that the session's lane has opened or is to open (pace.hpp). In no guard, but
-  // in that of an operation around this one: then nothing is waited for.
+  // Pauses for runs that the session's lane has opened or is to open (pace.hpp). Called in no guard
+  // but that of an operation around this one; in such a guard it does not wait.
   [[gnu::noinline, gnu::cold]] void pay_pause(Session& own);
-  // What the caller's session disowned is marked dead on the medium. In no guard.
+  // Marks dead on the medium what the caller's session disowned. In no guard.
   Status take_back();
-  // A put inside the caller's guard, and under a latch of another index: what fails is the caller's
-  // to settle, and so is the pause (pay_pause()).
+  // A put inside the caller's guard, and under a latch of another index. The caller settles a
+  // failure, and takes the pause (pay_pause()).
   Status put_within(Bytes key, Bytes value, Purpose purpose, WriteOptions options);
   Result<PutOutcome> put_alone(Bytes key, Bytes value, WriteOptions options);
-  // Of what makes room on a full medium: it may use the blocks that are kept for erases.
+  // For operations that make room on a full medium: they may use the blocks that are kept for
+  // erases.
   Status put_to_make_room(Bytes key, Bytes value, WriteOptions options);
   Result<bool> erase_alone(Bytes key, WriteOptions options);
   Result<std::uint64_t> update_word_alone(Bytes key, std::uint32_t offset_bytes,
@@ -162,7 +164,7 @@ class BasicWrites {
     return rooms_.displaced != nullptr && rooms_.displaced->any(place);
   }
 
-  // Append, commit, and what `options` ask for beyond. Inside a guard.
+  // Appends, commits, and does what `options` ask for beyond. Inside a guard.
   template <class Path = AnyPath>
   Status write_record(Session& own, const NewRecord& record, bool fresh, Purpose purpose,
                       WriteOptions options, Appended& appended);
@@ -220,16 +222,16 @@ class BasicWrites {
                      const std::vector<bool>& claimed);
 
   // The rule of publication: newer than the key's record, and than what was erased in its
-  // partition. A tombstone that came too late to erase anything is durable all the same, so the
+  // partition. A tombstone that came too late to erase anything is durable nevertheless, so the
   // horizon counts also where there is a record.
   bool is_newest(const Place& place, Entry entry, std::uint64_t sequence) const {
     if (rooms_.index.behind_horizon(place, sequence)) return false;
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;
   }
   void supersede(Session& own, Line line, bool continues = false);
-  // Of a record that is superseded while no snapshot is open: the last one may be ending. Its close
-  // looks for what only it could see from the key's record on, which is another one now: so that is
-  // noted as dead here. Under the latch.
+  // For a record that is superseded while no snapshot is open, but the last one may be ending. The
+  // close of that snapshot looks, from the key's record on, for versions that only it could see.
+  // The key's record is another one now, so such a version is noted as dead here. Under the latch.
   void drop_behind(Session& own, Line line);
   void abandon(Session& own, const Appended& record) {
     own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);

@@ -15,7 +15,7 @@ namespace holdfast::memory_detail {
 // "dram" and "node:N". anonymous.cpp.
 Result<std::unique_ptr<Backing>> open_anonymous(const RegionSpec& spec,
                                                 const RegionOptions& options);
-// A file, a directory of files, or a devdax: whatever the path is, or is to become.
+// A file, a directory of files, or a devdax, as the path is or is to become.
 Result<std::unique_ptr<Backing>> open_path(const RegionSpec& spec, const RegionOptions& options);
 // One file. file.cpp.
 Result<std::unique_ptr<Backing>> open_file(const RegionSpec& spec, const RegionOptions& options);
@@ -62,7 +62,7 @@ class MappedBacking : public Backing {
   }
   // Errors: kNoSpace.
   Status reserve(std::uint64_t least_bytes);
-  // Before anything is mapped there. Errors: kNoSpace.
+  // Sets addresses aside, before anything is mapped there. Errors: kNoSpace.
   Status reserve_up_to(std::uint64_t bytes) { return addresses_.extend(bytes); }
   std::byte* at(std::uint64_t offset) const { return addresses_.data() + offset; }
 

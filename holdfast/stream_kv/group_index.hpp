@@ -1,7 +1,7 @@
 // group_index.hpp: which entries of a log may be of a group: numbers by a hash of 32 bits.
 //
 // A hash is in the chain of its upper bits. A chain may also hold numbers of other groups, and one
-// hash may be that of two groups: whoever asks compares keys.
+// hash may be that of two groups: the caller compares keys.
 //
 // Memory   12 bytes for each number up to the highest, 4 to 8 for each that has a hash.
 // Costs    set() and erase() O(1), amortised; for_each() O(numbers of the chain).

@@ -11,9 +11,9 @@
 //            any time after its unfix, at the latest in flush() or flush_all(). A crash loses the
 //            changes since a page's last flush. A program that must not lose them writes a log
 //            first, and makes it durable up to what the pages hold in `before_flush`.
-// Eviction   Clock: a fixed page gets a second chance, a page in use none of it. A background
-//            thread flushes dirty pages ahead of the hand, in groups that share fences, so that an
-//            eviction rarely waits.
+// Eviction   Clock: a page that was fixed lately gets a second chance; a page in use is never
+//            evicted. A background thread flushes dirty pages ahead of the hand, in groups that
+//            share fences, so that an eviction rarely waits.
 // Latches    A fixed page is latched: any number of readers or one writer. Threads that fix
 //            several at a time must do so in one order (say, ascending), or they wait for each
 //            other without end. With all frames fixed, fix() fails; it does not wait for one.
@@ -129,12 +129,12 @@ class BufferManager {
   // Errors: kNotFound (a reader's page does not exist), kInvalidOption (page number), kNoSpace (all
   // frames are fixed), what the store's flush or before_flush says (evicting a dirty page).
   Result<FixedPage> fix(PageId page, Access access);
-  // Durable when it returns; nothing to do for a page that is clean or not here. Waits until
-  // nobody has it fixed. Errors: the store's, before_flush's.
+  // Durable when it returns; nothing to do for a page that is clean or not here. Waits until no
+  // thread has it fixed. Errors: the store's, before_flush's.
   Status flush(PageId page);
   // All that were unfixed before the call. Goes on after an error and returns the first one.
   Status flush_all();
-  // The page ends, here and in the store. Waits until nobody has it fixed. Errors: kNotFound,
+  // Removes the page, here and in the store. Waits until no thread has it fixed. Errors: kNotFound,
   // the store's.
   Status free(PageId page);
 

@@ -2,8 +2,8 @@
 // Public header.
 //
 // Guarantee  When flush() returns, the page's new content is durable; a crash before that leaves
-//            the old content or the new one. free() likewise. Each page by itself: flush_many()
-//            shares fences, it does not tie pages together.
+//            the old content or the new one. free() likewise. Each page is atomic by itself only:
+//            flush_many() shares fences, but is not atomic as a whole.
 // Methods    copy-on-write: the page goes to a free slot, then the slot's header names it
 //            micro log: the changed lines go to a log, then into the page's slot
 //            hybrid (default): whichever a cost model, measured at start-up, expects to be faster
@@ -15,7 +15,7 @@
 // Threads    Any, on any pages; calls for one page wait for one another.
 // Crashes    open() reads headers, not pages (64 bytes per slot), and repeats at most one micro
 //            log per flush that was in flight. What it found is durable before it returns, also
-//            after a process that was killed without a power loss.
+//            after a kill without a power loss.
 // Media      Granularity line, byte or none; not page (a plain file on a disk).
 // Sharing    One object per extent at a time: a second one is kBusy. In a read-only region any
 //            number may read.
@@ -62,7 +62,7 @@ struct PageStoreOptions {
   // --- of this opening ---
   // The micro log changes what is there: a page without a slot yet is always copied.
   FlushMethod method = FlushMethod::kHybrid;
-  // For the hybrid; without it, measured (some 20 ms).
+  // For the hybrid; if absent, it is measured (some 20 ms).
   std::optional<FlushCosts> costs;
 
   Status validate() const;  // kInvalidOption, naming the field, the value seen and the rule.
