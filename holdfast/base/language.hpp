@@ -1,5 +1,5 @@
-// language.hpp: which C++ a program must be compiled as. Public headers get it by their first include
-// of ours, so that one sentence stands above all other errors.
+// language.hpp: which C++ a program must be compiled as. The first include of ours in each public
+// header leads to this file, so its error stands above all others.
 #pragma once
 
 #if __cplusplus < 202002L
