@@ -53,7 +53,7 @@ struct Manifest {
 
   std::uint64_t bytes() const;  // Of all runs.
   std::vector<std::byte> encode() const;
-  // Of any bytes. Errors: kCorrupt, kNewerFormat.
+  // Takes any bytes. Errors: kCorrupt, kNewerFormat.
   static Result<Manifest> decode(std::span<const std::byte> bytes);
 };
 

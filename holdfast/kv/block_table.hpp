@@ -62,12 +62,12 @@ struct alignas(kCacheLineBytes) BlockMeta {
     moving ? fixed.fetch_or(kMoving, std::memory_order_seq_cst)
            : fixed.fetch_and(static_cast<std::uint8_t>(~kMoving), std::memory_order_seq_cst);
   }
-  // Of a sealed run, at the head: whether a pass has nothing to do with it, or can do nothing.
+  // For the head of a sealed run: whether passes leave it alone, since it is emptied or damaged.
   bool is_given_up() const {
     return evacuated.load(std::memory_order_relaxed) || damaged.load(std::memory_order_relaxed);
   }
   bool is_moving() const { return (fixed.load(std::memory_order_seq_cst) & kMoving) != 0; }
-  // Of a sealed run, at the head.
+  // Live bytes. For the head of a sealed run.
   std::int64_t live() const {
     return static_cast<std::int64_t>(used_bytes.load(std::memory_order_relaxed) - dead());
   }
@@ -153,7 +153,7 @@ class BlockTable {
   Status mark_sealed(std::uint64_t head);
   // Durable when it returns; then the blocks can be allocated again.
   Status free_runs(std::span<const std::uint64_t> heads) HF_EXCLUDES(mutex_);
-  // By one, unless another thread did so since blocks() was `blocks_seen`.
+  // Grows by one segment, unless another thread did so since blocks() was `blocks_seen`.
   Status grow_by_segment(std::uint64_t blocks_seen) HF_EXCLUDES(growth_mutex_, mutex_);
   // Whether it may still grow, by its limit and by what its file system said last.
   bool may_grow() const {
@@ -167,8 +167,8 @@ class BlockTable {
       HF_EXCLUDES(growth_mutex_, mutex_);
 
   // ---- Dead records ----
-  // By the line on which they begin. live_bytes() learns of it by count_dead().
-  // `tell`: the watcher, if there is one.
+  // Marks the record that begins on `line`. live_bytes() learns of it by count_dead(). `tell`:
+  // whether the watcher, if there is one, is told.
   void mark_dead(std::uint64_t line, std::uint64_t padded_bytes, bool tell = true) {
     if (DeadWatch* const watch = dead_watch_.load(std::memory_order_acquire); watch != nullptr)
         [[unlikely]] {
@@ -247,7 +247,7 @@ class BlockTable {
   std::uint64_t longest_free() const HF_EXCLUDES(mutex_);
   std::uint64_t dram_bytes() const;
   std::uint64_t reserve_blocks(Purpose purpose) const;
-  // So many keyspaces there are: each may want a run for tombstones.
+  // How many keyspaces there are: each may want a run for tombstones.
   void set_spaces(std::uint64_t spaces) { spaces_.store(spaces, std::memory_order_relaxed); }
 
   // Limits that are durably raised once in many runs: how far, and that the next run raises it.

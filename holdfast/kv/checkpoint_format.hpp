@@ -65,7 +65,7 @@ struct CheckpointPlan {
   std::vector<PlannedRun> runs;
 
   std::vector<std::byte> encode() const;
-  // Of any bytes. Errors: kCorrupt, kNewerFormat.
+  // Takes any bytes. Errors: kCorrupt, kNewerFormat.
   static Result<CheckpointPlan> decode(std::span<const std::byte> bytes);
 };
 

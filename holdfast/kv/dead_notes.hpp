@@ -26,7 +26,7 @@ class DeadNotes {
       drain(table);
     add(line, padded_bytes);
   }
-  // Of which the table's watcher need not know.
+  // A note of which the table's watcher is not told.
   void add_untold(BlockTable& table, Line line, std::uint64_t padded_bytes) {
     add(table, line, padded_bytes | kUntold);
   }

@@ -35,7 +35,8 @@ namespace holdfast::kv {
 
 class Displaced {
  public:
-  // So many at most: a put that finds more settles some first. About 64 bytes of DRAM each.
+  // The most records that may be displaced: a put that finds more settles some first. About 64
+  // bytes of DRAM each.
   static constexpr std::uint64_t kLimit = 262'144;
 
   Displaced(Medium& medium, BlockTable& table, const Records& records, KeyIndex& index,

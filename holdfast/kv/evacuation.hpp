@@ -34,7 +34,7 @@ class Evacuation {
   // Nothing in the index leads to the sealed run `head` any more. Tombstones older than `floor` are
   // left behind.
   Result<Emptied> run(std::uint64_t head, std::uint64_t floor);
-  // Of a run() that failed: what its copies took, and how much of it lies there dead.
+  // After a run() that failed: what its copies took, and how much of that lies there dead.
   std::uint64_t opened_blocks() const { return opened_blocks_; }
   std::uint64_t wasted_bytes() const { return wasted_bytes_; }
 
@@ -57,7 +57,7 @@ class Evacuation {
   bool publish(const Move& move);
   void discard(const Move& move);
   bool is_live(std::uint16_t space, std::uint64_t hash, Line line);
-  // Of the run under way: a run of one space keeps to itself, by that space's lane.
+  // Where the copies of the run under way go: those of a run of one space go to that space's lane.
   Session& target() { return to_ == nullptr ? own_ : *to_->relocator; }
   Appender& appender() { return to_ == nullptr ? rooms_.appender : to_->appender; }
   // Whose books the latches of that space's index go by.

@@ -53,7 +53,7 @@ class ExpiryRules {
   bool reuses() const;
   // False: it is full. Replaces none. `since`: snapshots of older versions do not know the rule.
   bool add(std::uint16_t space, ExpiryRule rule, std::uint64_t since = 0);
-  // Of a space that was dropped: nobody asks for its rules from here on.
+  // Forgets the rules of a dropped space: no thread asks for them from here on.
   void forget(std::uint16_t space);
   void set_clock(std::uint64_t now) { clock_.store(now, std::memory_order_seq_cst); }
 

@@ -48,15 +48,15 @@ struct Operation {
   Result<std::uint64_t> outcome = std::uint64_t{0};
   Place place;
   Appended appended;
-  // Of a put on page media: what it may displace, unread. Elsewhere what may be the key's record,
-  // if there is one at all, which `sure` says.
+  // For a put on page media: what it may displace, unread. Elsewhere: what may be the key's record.
+  // `sure` says whether there is one at all.
   Seen old;
   bool sure = false;
   std::function<void(std::string&)> change;                 // kUpdate.
   std::function<std::uint64_t(std::uint64_t)> change_word;  // kUpdateWord.
 
   bool updates() const { return verb == Verb::kUpdate || verb == Verb::kUpdateWord; }
-  // To be used for another one.
+  // Begins another operation in this object.
   void begin(Verb next, Bytes its_key, Bytes its_value) {
     verb = next;
     appended_record = done = fixed_bytes = wants_length = false;
@@ -111,7 +111,7 @@ class BasicGroupVerbs {
  private:
   using Change = GroupChange;
 
-  // Of some of the first operations, what is compiled for this store (Verbs).
+  // These do some of the first operations, by the code that was compiled for this store (Verbs).
   std::size_t append_some(Session& own, std::span<Operation> operations) const;
   bool look_at_all(std::span<Operation> operations) const;
   std::size_t publish_some(Session& own, std::span<Operation> operations) const;

@@ -133,7 +133,7 @@ class KeyIndex {
   }
   // The rule. Line 0 is absent.
   Live judge(Line line) const { return judge(line, {ExpiryRules::kNewest, expiry_.clock()}); }
-  // By the clock and the rules of a snapshot.
+  // The same by the clock and the rules of a snapshot.
   Live judge(Line line, Moment moment) const {
     const RecordView record = records_.at(line);
     if (!line) [[unlikely]]

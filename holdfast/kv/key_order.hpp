@@ -38,7 +38,7 @@ class KeyOrder {
   static Result<std::unique_ptr<KeyOrder>> create(EpochDomain& domain);
   explicit KeyOrder(std::unique_ptr<index::ordered::OrderedIndex> keys) : keys_(std::move(keys)) {}
 
-  // Of a key that may be there already.
+  // Adds a key, which may be there already.
   void add(Bytes key) {
     if (state() == State::kLoading && note(key)) [[unlikely]]
       return;
@@ -50,7 +50,7 @@ class KeyOrder {
     keys_->erase(text_of(key));
   }
 
-  // Of keys that will be added soon, most likely: their descents wait together.
+  // For keys that will probably be added soon: their descents wait together.
   void prefetch(std::span<const std::string_view> keys) const {
     if (state() == State::kComplete) keys_->prefetch(keys);
   }
@@ -79,7 +79,7 @@ class KeyOrder {
 
   const index::ordered::OrderedIndex& keys() const { return *keys_; }
   State state() const { return state_.load(std::memory_order_acquire); }
-  // Until it is loaded. In no guard.
+  // Waits until it is loaded. Called in no guard.
   void wait() const {
     if (state() == State::kLoading) [[unlikely]]
       wait_for_load();

@@ -36,7 +36,7 @@ struct SpaceCore {
         id(own.id),
         name(std::move(called)) {}
 
-  // Of its records only. Errors: kBusy (called by a verb that is under way).
+  // Verifies its records only. Errors: kBusy (called by a verb that is under way).
   Result<VerifyReport> verify();
 
   SpaceRooms& rooms;
@@ -121,8 +121,8 @@ class Keyspaces {
   Rooms& rooms_;
   Maintenance& maintenance_;
   Writes& writes_;  // The store's.
-  // Of create, drop, expiry and checkpoints, which wait for verbs of spaces. So no thread takes it
-  // that may be in such a verb.
+  // Held by create, drop, expiry and checkpoints, which wait for verbs of spaces. So no thread that
+  // may be in such a verb takes it.
   Mutex mutex_;
   mutable KernelMutex names_mutex_;  // Inside the other; nothing is waited for.
   std::map<std::string, std::unique_ptr<Named>, std::less<>> named_ HF_GUARDED_BY(names_mutex_);

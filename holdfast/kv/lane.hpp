@@ -67,10 +67,10 @@ struct OpenRun {
 
 struct Lane {
   OpenRun run;
-  // Of pace.hpp. Its writer has paused, if it had to: the next run may be opened.
+  // For pace.hpp: its writer has paused, if it had to, so the next run may be opened.
   bool admitted = false;
-  // Of runs for which a pause is due: of one that is refused until then, or of one that was opened
-  // for an operation that could not be refused, and pauses at its end.
+  // Blocks of runs for which a pause is due: of a run that is refused until then, or of a run that
+  // was opened for an operation that could not be refused and pauses at its end.
   std::uint64_t unpaid_blocks = 0;
   SequenceChunk chunk;
   LineBuffer staging;

@@ -66,7 +66,7 @@ class LookAhead {
     return index.place(index.hash(bytes_of(key)));
   }
 
-  // Of the key that the cursor is at and those behind it, so many.
+  // For how many keys, from the cursor's on, entries and records were prefetched.
   std::size_t entries_asked_ = 0, records_asked_ = 0;
   std::size_t fetched_ = 0;
 };

@@ -21,8 +21,8 @@ class Reclaimer;
 
 struct ReclaimCounts {
   std::atomic<std::uint64_t> blocks{0}, relocated_bytes{0}, tombstones_dropped{0};
-  // Of copies that passes made in vain, for want of room, and that none has dropped since. The
-  // holder of the turn's.
+  // Bytes of copies that passes made in vain, for want of room, and that none has dropped since.
+  // Only the holder of the turn uses it.
   std::uint64_t wasted_bytes = 0;
 };
 
@@ -51,8 +51,8 @@ class Maintenance {
   Error full(Error why) const;
   // What a session of these appended and disowned becomes durably dead. `lane`: the session's.
   Status take_back(Sessions& sessions, Lane& lane);
-  // Of a space that was dropped durably, and of which no verb is under way: its runs become free,
-  // with one order of the medium for all. O(runs); pinned values keep theirs until they go.
+  // Frees the runs of a space that was dropped durably and of which no verb is under way, with one
+  // order of the medium for all. O(runs). Runs with pinned values stay until these go.
   Status free_space(SpaceRooms& space);
   // Sealing, dead bits and marks of a close in order, before the index image.
   Status settle_for_close();

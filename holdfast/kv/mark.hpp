@@ -87,7 +87,7 @@ class Mark {
     const Lock lock(mutex_);
     return heads_.size();
   }
-  // Of runs that are kept for the mark alone. O(runs of the mark).
+  // Bytes of runs that are kept for the mark alone. O(runs of the mark).
   std::uint64_t held_bytes() const HF_EXCLUDES(mutex_);
 
  private:

@@ -16,7 +16,7 @@
 
 namespace holdfast::kv {
 
-// Of the next keys: where their entries are, and which records these name.
+// For the next keys: where their entries are, and which records these name.
 template <class Path>
 class KeysAhead {
  public:

@@ -92,7 +92,7 @@ class PipelineWindow {
   const PipelineOptions options_;
   const std::shared_ptr<std::atomic<StoreCore*>> store_;
   Window filling_, executed_;
-  // Of the last operations that were acknowledged, by their tickets; a power of two of them.
+  // Outcomes of the last acknowledged operations, by their tickets; a power of two of them.
   std::vector<Result<std::uint64_t>> outcomes_;
   std::uint64_t acknowledged_ = 0;  // The last one's ticket.
   bool borrowed_ = false;  // The newest operation's bytes are the caller's: it is executed at once.

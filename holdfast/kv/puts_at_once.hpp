@@ -15,7 +15,7 @@
 
 namespace holdfast::kv {
 
-// Of the keys and values from `first` on, one for each place in `group`. Returns how many.
+// Appends the keys and values from `first` on, one for each place in `group`. Returns how many.
 template <class Path>
 std::size_t append_puts_at_once(Rooms& rooms, Lane& lane, const ByteSpans& keys,
                                 const ByteSpans& values, std::size_t first,
@@ -48,7 +48,7 @@ void prefetch_room_behind(const Place& place) {
   prefetch_for_read(from + 1);
 }
 
-// Behind the fence.
+// Looks the keys up. Called after the fence.
 template <class Path>
 void look_for_puts(Rooms& rooms, std::span<OnItsWay> group) {
   for (OnItsWay& one : group) {
@@ -59,7 +59,7 @@ void look_for_puts(Rooms& rooms, std::span<OnItsWay> group) {
   }
 }
 
-// Of the keys from `first` on. Returns how many.
+// Publishes the puts of the keys from `first` on. Returns how many.
 template <class Path>
 std::size_t publish_puts_at_once(Rooms& rooms, Session& own, const ByteSpans& keys,
                                  std::size_t first, std::span<const OnItsWay> group) {

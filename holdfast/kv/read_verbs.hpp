@@ -56,7 +56,7 @@ Result<Version> BasicReads<R>::get(Bytes key, std::string& value) const {
   });
 }
 
-// Of a key of 8 to 16 bytes, where no batch is becoming visible.
+// For a key of 8 to 16 bytes, where no batch is becoming visible.
 template <class R>
 template <class Path>
 bool BasicReads<R>::leads_to_put(Line line, Bytes key) const {

@@ -74,8 +74,8 @@ class BasicReads {
   // it on page media.
   [[gnu::noinline, gnu::cold]] Live find_elsewhere(const Place& place, Bytes key, Line line,
                                                    const EpochDomain::Guard& guard) const;
-  // Of a key that does not lead to a live record in one piece: copies what there is after all.
-  // Absent is no error, and copies nothing.
+  // For a key that does not lead to a live record in one piece: copies what there is nevertheless.
+  // Absence is no error, and copies nothing.
   [[gnu::noinline, gnu::cold]] Status read_elsewhere(
       const Place& place, Bytes key, Line line, const EpochDomain::Guard& guard,
       FunctionRef<void(const RecordView&, Bytes value)> copy) const;

@@ -29,7 +29,7 @@ inline bool equal_bytes(const std::byte* a, const std::byte* b, std::size_t coun
   return differences == 0;
 }
 
-// Of 8 to 16 bytes: most keys are. Two words that overlap.
+// Whether it has 8 to 16 bytes, as most keys: two words, which may overlap.
 inline bool is_of_two_words(std::size_t count) { return count - 8 <= 8; }
 inline bool equal_two_words(const std::byte* a, const std::byte* b, std::size_t count) {
   const auto word = [](const std::byte* at) {

@@ -108,9 +108,9 @@ struct RecordSums {
   friend bool operator==(const RecordSums&, const RecordSums&) = default;
 };
 
-// Of a record as it lies on the medium: padded_bytes from `record` on, both multiples of a line.
-// Its lengths are read from its header and not trusted: nothing outside of padded_bytes is read.
-// The patchable words may be changing; each is loaded whole.
+// The sums of a record as it lies on the medium: padded_bytes from `record` on, both multiples of a
+// line. Its lengths are read from its header and not trusted: nothing outside of padded_bytes is
+// read. The patchable words may be changing; each is loaded whole.
 RecordSums record_sum_of(const std::byte* record, std::uint64_t padded_bytes, std::uint64_t seed,
                          const PatchableWords& words);
 // Whether both checksums of a record are what they should be; after a patch only the fixed one is.

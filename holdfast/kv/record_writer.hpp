@@ -17,8 +17,8 @@ class RecordWriter {
   RecordWriter(const Persist& persist, bool staged, const PatchableWords& words)
       : persist_(staged ? Persist::none() : persist), words_(words), isa_(record_isa()) {}
 
-  // To its place: stored and written back, not fenced. `to` begins a line and has room for the
-  // record's padded bytes.
+  // Writes a record to its place: stored and written back, not fenced. `to` begins a line and has
+  // room for the record's padded bytes.
   template <class Path = AnyPath>
   void write(std::byte* to, const NewRecord& record, const RecordHead& head,
              std::uint64_t seed) const {

@@ -58,7 +58,7 @@ class Recovery {
   // Pins the runs of the store's mark. Where the store is looked at as it was at the mark, they are
   // all there is.
   Status read_mark();
-  // Of a run of the mark that is looked at; else null.
+  // What the mark that is looked at says of the run; else null.
   const MarkedRun* viewed(std::uint64_t head) const { return view_ ? view_->find(head) : nullptr; }
   std::uint64_t read_run_words(std::uint64_t block, std::uint64_t blocks);
   Status fetch_ends(std::span<const std::uint64_t> heads);
@@ -104,7 +104,7 @@ class Recovery {
   std::atomic<std::uint64_t> max_sequence_{0}, superseded_{0};
   std::uint64_t max_generation_ = 0, shared_limit_ = 0;
 
-  // Of threads that read runs side by side.
+  // Taken by threads that read runs side by side.
   Mutex mutex_;
   Gathered gathering_ HF_GUARDED_BY(mutex_);
   std::uint64_t defects_total_ HF_GUARDED_BY(mutex_) = 0;

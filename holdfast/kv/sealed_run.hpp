@@ -66,7 +66,8 @@ class SealedRun {
   RecordKind kind(std::uint32_t i) const {
     return version1_ ? static_cast<RecordKind>(entries_[i].packed >> 26 & 3) : entries_[i].kind();
   }
-  // Of record `i`, in the run, and how far it may reach: the next one's, or the end of all.
+  // Where record `i` begins in the run, and how far it may reach: to the next one, or the end of
+  // all.
   std::uint64_t record_at(std::uint32_t i) const { return entries_[i].offset_bytes(); }
   std::uint64_t record_end(std::uint32_t i) const {
     return i + 1 < footer_.records ? entries_[i + 1].offset_bytes() : footer_.used_bytes;

@@ -16,7 +16,7 @@ struct SpaceRooms {
   static Result<std::unique_ptr<SpaceRooms>> make(Rooms& store, std::uint16_t id);
   SpaceRooms(Rooms& store, std::uint16_t id, std::unique_ptr<OffsetMap> map);
 
-  // Of one that no id leads to and that has no record.
+  // Gives a number to rooms that no id leads to and that have no record.
   void be(std::uint16_t number) {
     id = number;
     appender.serve(number);

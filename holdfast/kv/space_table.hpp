@@ -27,11 +27,12 @@ class SpaceTable {
 
   // Null: there is none of this id, or it was dropped.
   SpaceRooms* find(std::uint16_t id) const;
-  // That of the id, made if there is none yet. Errors: kNoSpace (no memory for its index).
+  // The space of the id, made if there is none yet. Errors: kNoSpace (no memory for its index).
   Result<SpaceRooms*> make(std::uint16_t id);
-  // It is found no more, and empty: a space that is made later takes its place. So its address
-  // stays that of a space until the store closes, since handles may know it, and a store that makes
-  // and drops spaces takes no more memory than for those that there were at a time.
+  // The space is not found any more. Its rooms are emptied, and a space that is made later takes
+  // its place. So its address stays that of a space until the store closes, since handles may know
+  // it. A store that makes and drops spaces takes no more memory than for those that it had at a
+  // time.
   void retire(std::uint16_t id);
 
   // By ascending ids.

@@ -21,7 +21,7 @@ struct SyncedMark {
 
 Status put_synced_mark(Medium& medium, std::uint64_t store_id, std::uint64_t generation,
                        std::uint64_t bytes);
-// Of the run of this generation; 0: nothing is known.
+// How many bytes of this generation's run were synced; 0: nothing is known.
 std::uint64_t synced_bytes(const Medium& medium, std::uint64_t store_id, std::uint64_t generation);
 
 }  // namespace holdfast::kv

@@ -43,11 +43,11 @@ struct Verbs : HotVerbs {
 // The best instances that this CPU and this store allow. `at_most`: for tests.
 Verbs verbs_for(const Rooms& rooms, RecordIsa at_most = record_isa());
 
-// Of one instruction set each: the CPU has it, the medium is not paged, and keys are hashed by
-// instruction. kSome is none of theirs.
+// Each for one instruction set: the CPU has it, the medium is not paged, and keys are hashed by
+// instruction. They do not take kSome.
 Verbs verbs_avx512(LineWay way, Patchable patchable, bool ordered);
 Verbs verbs_avx2(LineWay way, Patchable patchable, bool ordered);
-// Of any store.
+// For any store.
 Verbs verbs_of_any();
 
 }  // namespace holdfast::kv

@@ -9,7 +9,7 @@
 
 namespace holdfast::kv {
 
-// Of a store that is not read, and why.
+// The report on a store that is not read, and why.
 VerifyReport nothing_verified(const Error& why);
 
 class Verification {

@@ -46,7 +46,7 @@ class Versions {
   std::uint64_t snapshots_open() const { return open_.load(std::memory_order_acquire); }
   // Snapshots that are open or whose versions are still being dropped.
   bool held() const { return held_.load(std::memory_order_acquire) != 0; }
-  // Of the snapshots that are open, the version of the first; 0: there is none.
+  // The version of the oldest open snapshot; 0: there is none.
   std::uint64_t oldest() const;
 
   // Under the key's latch, before `newer` is published over `older`, while snapshots are open.

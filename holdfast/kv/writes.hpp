@@ -137,12 +137,12 @@ class BasicWrites {
 
   // Pauses, and then the run that was refused may be opened.
   [[gnu::noinline, gnu::cold]] void pause_to_be_admitted(Session& own);
-  // Of a verb whose first attempt failed: where it found the medium full, `outcome` becomes what
-  // `again()` comes out as when dead records have made room.
+  // For a verb whose first attempt failed. Where it found the medium full, `outcome` becomes that
+  // of `again()`, which is called when dead records have made room.
   template <class Outcome, class Attempt>
   [[gnu::noinline, gnu::cold]] void settle(Outcome& outcome, const Attempt& again);
 
-  // Of those that may be too large.
+  // For sizes that may be too large.
   static_assert(kMaxKeyBytes >= 1 << 16 && kMaxValueBytes >= std::uint64_t{1} << 32);
   [[gnu::noinline, gnu::cold]] static Status check_sizes(std::uint64_t key_bytes,
                                                          std::uint64_t value_bytes);

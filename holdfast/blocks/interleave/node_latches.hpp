@@ -55,7 +55,7 @@ class NodeLatches {
   static constexpr std::size_t kCount = 16 * 1024;
   static_assert(std::has_single_bit(kCount));
   NodeLatches() : latches_(new NodeLatch[kCount]) {}
-  // By the upper bits of a product with the golden ratio: one multiplication, on every path.
+  // Chooses by the upper bits of a product with the golden ratio: one multiplication on every path.
   NodeLatch& of(std::uint64_t node) const {
     return latches_[node * 0x9e3779b97f4a7c15 >> (64 - std::bit_width(kCount - 1))];
   }

@@ -127,9 +127,9 @@ class Frames {
   // Fences of one append to a segment that has room.
   virtual unsigned fences() const = 0;
 
-  // Of a frame with a record of `length` bytes: multiple of 8; of 64 where a frame is whole lines.
+  // The size of a frame with a record of `length` bytes: a multiple of 8, or of 64 for whole lines.
   virtual std::uint64_t frame_bytes(const Segment& segment, std::uint64_t length) const = 0;
-  // Of the frames of a group.
+  // The size of the frames of a group.
   std::uint64_t group_bytes(const Segment& segment, std::span<const Record> records) const {
     std::uint64_t bytes = 0;
     for (const auto& record : records)
@@ -180,7 +180,7 @@ class Frames {
 const Frames* frames_of(LogFormat format);
 // Adds a format that the library does not have: one of a published log. Any thread.
 void register_frames(LogFormat format, const Frames& frames);
-// Of all that frames_of() knows, rising.
+// The formats that frames_of() knows, rising.
 std::vector<LogFormat> registered_formats();
 
 // The first word of most frames: LSN above, flags below.

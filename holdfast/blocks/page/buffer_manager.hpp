@@ -105,7 +105,7 @@ class FixedPage {
   std::span<const std::byte> bytes() const;
   // With kWrite only. The bytes lie inside of the page: checked, our caller's mistake stops it.
   void write(std::uint32_t offset, std::span<const std::byte> bytes);
-  // To be changed in place; the lines of the range count as dirty.
+  // The range, to be changed in place; its lines count as dirty.
   std::span<std::byte> change(std::uint32_t offset, std::uint32_t bytes);
 
  private:

@@ -119,7 +119,7 @@ class PageStore {
   // flushes and frees, as it was at some moment of the call. O(numbers passed over).
   std::optional<PageId> next_page(PageId from = {}) const;
   std::optional<PageId> next_free(PageId from = {}) const;
-  // Of its extent, from the beginning: what it uses.
+  // How much of its extent it uses, from the beginning.
   std::uint64_t size_bytes() const { return geometry_.bytes(); }
 
   const FlushCosts& costs() const { return costs_; }
@@ -163,7 +163,7 @@ class PageStore {
     void give(std::uint32_t log) { stripes_[log % stripes_.size()].logs.give(log); }
 
    private:
-    // So many that a log is not written again right after it was flushed.
+    // Enough that a log is not written again right after it was flushed.
     static constexpr std::uint32_t kLogsPerStripe = 4;
     struct alignas(kCacheLineBytes) Stripe {
       Pool logs;
@@ -182,7 +182,7 @@ class PageStore {
   };
   enum class Start : std::uint8_t { kStarted, kNothingToDo, kNoPlace };
 
-  // Of a superblock, of whichever version.
+  // What a superblock of any version says.
   struct Identity {
     page_detail::PageStoreShape shape;
     std::uint64_t store_id;
