@@ -206,13 +206,13 @@ class OffsetMap {
   // grow_in_turn() then.
   template <class Probing, bool kBehind, class Allowed>
   bool insert_at_once(const Place& at, Line line, Tally& tally, Allowed&& allowed);
-  // Of a home that is latched: Home::set_patching().
+  // Home::set_patching(), for a home that is latched.
   static void set_patching(Bucket& home, bool patching) {
     auto& word = home.words[kPatchEntry];
     const std::uint64_t seen = word.load(std::memory_order_relaxed);
     word.store(patching ? seen | kControl : seen & ~kControl, std::memory_order_release);
   }
-  // Of a home that stays latched, for a word of the record; PatchedHome ends it.
+  // Latches a home for an update of a word of the record; PatchedHome releases it.
   bool latch_at_once(const Place& at, const Seen& seen) const;
 
   // A counter for one thread at a time; the map keeps it to its end.

@@ -49,7 +49,7 @@ Result<bool> Appender::append_copy(Lane& lane, const RecordView& record, std::ui
   const std::uint64_t padded = record.padded_bytes(), sequence = record.sequence();
   const bool large =
       padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes;
-  // Of these there are few: checked, then written like any other.
+  // Such records are few: each is checked, then written like any other.
   if (large || rule.version1) [[unlikely]] {
     if (!record.is_sound(rule)) return false;
   }

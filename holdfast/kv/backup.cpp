@@ -25,7 +25,7 @@ BackupInfo info_of(const Manifest& manifest) {
           manifest.bytes(), manifest.contents.medium_bytes, {}};
 }
 
-// Of which runs a copy is there, and where.
+// Which runs have a copy, and where.
 using Places = std::map<RunName, ManifestRun>;
 
 Places places_of(const BackupDirectory& directory, std::span<const Manifest> manifests) {

@@ -74,7 +74,7 @@ struct Part {
       if (claimed[i]) index.enter(all[members[i]].record.key);
     }
   }
-  // Behind the moment at which the batch became visible. Calls note_dead(line) for what no reader
+  // Called after the batch became visible. Calls note_dead(line) for each record that no reader
   // needs any more.
   template <class NoteDead>
   void settle(std::span<const BatchMember> all, const Records& records, NoteDead&& note_dead) {

@@ -95,7 +95,7 @@ Status Evacuation::copy_live(const SealedRun& run, std::uint64_t head, std::uint
   return {};
 }
 
-// Of a record that its bit does not call dead.
+// Whether to copy a record that its bit does not call dead.
 bool Evacuation::is_wanted(const SealedRun& run, std::uint32_t i, Line from, bool moved_before,
                            std::uint64_t floor) {
   const std::uint16_t space = rooms_.space_at(rooms_.table.run_of(run.offset()), from);
@@ -106,9 +106,9 @@ bool Evacuation::is_wanted(const SealedRun& run, std::uint32_t i, Line from, boo
     counts_.tombstones_dropped.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  // Of a run that an earlier pass could not empty, what lives on as a copy must not be copied
-  // again: the copy may have been patched since, and another one, of a higher generation, would win
-  // over it after a crash. Its records have no dead bits, so the index is asked.
+  // If an earlier pass could not empty the run, a record that lives on as a copy must not be copied
+  // again. The copy may have been patched since, and a new copy, of a higher generation, would win
+  // over it after a crash. The run's records have no dead bits, so the index is asked.
   return !moved_before || is_live(space, run.hash(i), from);
 }
 

@@ -84,7 +84,7 @@ std::optional<std::uint64_t> ExpiryRules::end_of(const RecordView& record,
                                                  std::uint64_t version) const {
   const ExpiryRule* const rule = rule_of(record.header().space(), record.key(), version);
   if (rule == nullptr) return std::nullopt;
-  // Of a value in pieces its front is here.
+  // A value in pieces has its front here.
   const std::uint64_t skipped = record.is_in_pieces() ? sizeof(InPieces) : 0;
   if (skipped + rule->offset_bytes + rule->width_bytes > record.value_bytes()) return std::nullopt;
   const std::uint64_t stamp = load_stamp(record.value_data() + skipped + rule->offset_bytes,

@@ -26,7 +26,7 @@ struct ReleaseAtEnd {
   ~ReleaseAtEnd() { latches.release(); }
 };
 
-// Of the first operations, those that are updates of different keys.
+// The hashes of the first operations, as long as these are updates of different keys.
 std::size_t hashes_of(std::span<Operation> operations, std::span<std::uint64_t> hashes) {
   std::size_t count = 0;
   for (; count < std::min(operations.size(), hashes.size()); ++count) {

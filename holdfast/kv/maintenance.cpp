@@ -128,7 +128,7 @@ void Maintenance::collect_in_background() {
     rooms_.gate.fail(collected.error());
 }
 
-// So that no writer waits for the file system.
+// Grows the medium before writers need it, so no writer waits for the file system.
 void Maintenance::grow_ahead() {
   BlockTable& table = rooms_.table;
   for (int turn = 0; turn < kSegmentsPerTurn; ++turn) {
@@ -211,7 +211,7 @@ bool Maintenance::shrink() {
 
 // ---- For callers ----
 
-// So that the books say what is dead.
+// After this the books say what is dead.
 Status Maintenance::settle_all_displaced() {
   if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
   return rooms_.displaced->settle_all(rooms_.sessions.of_this_thread());

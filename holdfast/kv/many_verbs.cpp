@@ -72,7 +72,7 @@ std::function<void(std::string&)> change_of(const Core& core, std::string_view k
   };
 }
 
-// Of keys that are texts.
+// For keys that are texts.
 template <class Core>
 Status update_texts_of(Core& core, std::span<const std::string_view> keys, const ChangeOne& change,
                        std::span<Errc> outcomes, WriteOptions options) {

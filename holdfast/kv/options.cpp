@@ -36,7 +36,7 @@ Status StoreOptions::validate() const {
   }
   if (file_bytes > 1 * TiB)
     return bad("file_bytes", std::to_string(file_bytes), "at most 1 TiB is allowed");
-  // Of a store that is there its superblock tells.
+  // The superblock of an existing store says what it has.
   const bool may_create = access == RegionAccess::kCreate || access == RegionAccess::kOpenOrCreate;
   if (may_create && initial_bytes > max_bytes)
     return Error{Errc::kInvalidOption,

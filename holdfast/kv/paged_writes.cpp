@@ -22,8 +22,8 @@ constexpr std::size_t kPagedGroup = 64;
 
 }  // namespace
 
-// Behind append and commit. `unread`: what the place had before them, if the record there is not in
-// memory.
+// Called after append and commit. `unread`: what the place had before these, if the record there is
+// not in memory.
 template <class R>
 Result<PutOutcome> BasicWrites<R>::publish_put_on_pages(Session& own, Place& place,
                                                         const NewRecord& record,

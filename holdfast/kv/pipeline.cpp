@@ -12,7 +12,7 @@ using Verb = Operation::Verb;
 
 Error no_pipeline() { return {Errc::kClosed, "the pipeline was moved from; open another"}; }
 
-// Of a pipeline that was moved from.
+// For a pipeline that was moved from.
 std::uint64_t refuse_closed(const std::function<void(Result<std::uint64_t>)>& done) {
   if (done) done(no_pipeline());
   return 0;

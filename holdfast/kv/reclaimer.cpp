@@ -389,8 +389,8 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
   rooms_.upkeep.pace.set_held(held);
   // Page media: the copies are durable before their originals go.
   if (HF_MUTANT("K09", rooms_.paged(), false)) HF_RETURN_IF_ERROR(rooms_.group->wait());
-  // Of what a pin keeps, maybe for long: their records have copies, durably, so that tombstones
-  // need not wait for them.
+  // A pin may keep runs for long. Their records have durable copies, so they are marked dead, and
+  // tombstones need not wait for them.
   if (!rooms_.versions_held()) mark_copied_dead();
   HF_RETURN_IF_ERROR(rooms_.table.free_runs(ready));
   counts_.blocks.fetch_add(blocks, std::memory_order_relaxed);

@@ -29,7 +29,7 @@ RecordSums sum_record(const std::byte* record, std::uint64_t padded_bytes, std::
   const bool has_words = !words.empty();
   const std::uint64_t place = load_word_whole(record + 24);
   const RecordExtent shape(load_word_whole(record + 16), place, has_words);
-  // Of a damaged header the value may lie beyond the end, wholly or in part.
+  // By a damaged header the value may lie beyond the end, wholly or in part.
   const std::uint64_t value_bytes =
       shape.value_at >= padded_bytes ? 0
                                      : std::min(shape.value_bytes, padded_bytes - shape.value_at);

@@ -41,7 +41,7 @@ class Restoration {
 
  private:
   Status put_words(std::uint64_t head, const PlannedRun& run);
-  // Of those that are not dead.
+  // Whether the run's records that are not dead are sound.
   bool are_sound(const SealedRun& run) const;
 
   Medium& medium_;

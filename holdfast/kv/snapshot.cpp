@@ -18,7 +18,7 @@ const Rooms& whole_store(const SpaceRooms& rooms) { return rooms.store; }
 
 }  // namespace
 
-// Of a keyspace it needs no guard: what has snapshots is not dropped.
+// A snapshot of a keyspace needs no guard: a space that has snapshots is not dropped.
 template <class Verb>
 auto Snapshot::in(Verb&& verb) const {
   using Outcome = decltype(verb(std::declval<StoreCore&>()));

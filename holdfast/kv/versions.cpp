@@ -18,7 +18,7 @@ void Versions::publish(Open open) {
 
 // Sequences that lanes have in reserve lapse between announce() and enter(), so that none below the
 // snapshot's is drawn from there on. A writer that draws a newer one sees that a snapshot is open.
-// Until it is in the list, the writer takes every record for one that it can see.
+// Until the snapshot is in the list, writers take every record for one that it can see.
 void Versions::announce() {
   const Lock lock(mutex_);  // Not while close() drops what nobody is left to see.
   held_.fetch_add(1, std::memory_order_seq_cst);
@@ -180,7 +180,8 @@ std::vector<Line> Versions::newer_lines() const {
   return newer;
 }
 
-// Of the chain that this line is in: what nobody sees any more is dead. False: it is in none now.
+// Marks dead what no snapshot sees any more of the chain that this line is in. False: it is in no
+// chain now.
 bool Versions::drop_invisible(Line any_of_chain, Session& session, BlockTable& table) {
   const auto guard = epochs_.enter(session.participant);
   if (!behind(any_of_chain)) return false;  // Forgotten meanwhile, with its run.

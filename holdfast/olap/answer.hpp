@@ -20,11 +20,12 @@ struct Answer {
 // Errors: of bind() and scan().
 Result<Answer> answer(const StarQuery& query, const StarVersion& star, Team& team,
                       const Kernels& kernels);
-// Of the version that the store has now, which stays until the query is done.
+// Answers from the version that the store has now, which stays until the query is done.
 Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,
                       const Kernels& kernels);
 
-// Of the cells of a scan. `groups` are those of the query, in its order; no cells: no row passed.
+// Makes the table of a scan's cells. `groups` are those of the query, in its order; no cells: no
+// row passed.
 ResultTable to_table(const StarQuery& query, std::span<const GroupLabels> groups,
                      const std::vector<Cell>& cells);
 

@@ -36,7 +36,7 @@ class BackgroundMerge {
   BackgroundMerge& operator=(const BackgroundMerge&) = delete;
 
   void notice();
-  // Of the last merge; success before the first.
+  // The status of the last merge; success before the first.
   Status last_error() const;
 
  private:

@@ -73,7 +73,7 @@ struct BlockInfo {
   std::array<ColumnInfo, kColumns> columns;
 
   bool operator==(const BlockInfo&) const = default;
-  // That widths, places and bounds fit each other. Errors: kCorrupt.
+  // Checks that widths, places and bounds fit each other. Errors: kCorrupt.
   Status check() const;
 };
 

@@ -44,7 +44,7 @@ class DimensionTable {
  public:
   // Keys must differ. Errors: kUnsupported (a limit), naming the table.
   static Result<DimensionTable> build(Dimension dimension, std::vector<DimensionRow> rows);
-  // Of what was read from a medium. Errors: kCorrupt.
+  // Makes it of what was read from a medium. Errors: kCorrupt.
   static Result<DimensionTable> restore(Dimension dimension, std::vector<Leaf> leaves,
                                         std::vector<std::uint32_t> keys);
 

@@ -23,10 +23,11 @@ class Morsels {
  public:
   // Piece i lies on the node with the number nodes[i] within the team, less than `count`.
   Morsels(std::span<const std::uint8_t> nodes, unsigned count);
-  // So many pieces, which may lie anywhere.
+  // Morsels of so many pieces, which may lie anywhere.
   explicit Morsels(std::size_t pieces);
-  // Of these places of a region, for the workers of a team. Asks the kernel where they lie, if
-  // the team is on more than one node; what it does not know is on the first.
+  // Morsels of these places of a region, for the workers of a team. If the team is on more than one
+  // node, asks the kernel where the places lie; a place that it does not know counts as on the
+  // first node.
   static Morsels of(const Region& region, std::span<const Extent> pieces, const Team& team);
 
   // Nothing: all are taken.

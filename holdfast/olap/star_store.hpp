@@ -48,7 +48,7 @@ class StarStore {
   // Null: nothing is loaded.
   std::shared_ptr<const StarVersion> version() const;
   bool loaded() const { return version() != nullptr; }
-  // Of the present version. Require loaded().
+  // These are of the present version, and require loaded().
   const Catalogue& catalogue() const { return version()->catalogue(); }
   const std::byte* block(std::size_t number) const { return version()->block(number); }
   const StoredRows* rows() const { return version()->rows(); }

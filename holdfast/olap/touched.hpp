@@ -10,7 +10,7 @@
 
 namespace holdfast::olap {
 
-// By a slow count apart from the query.
+// Counted slowly, apart from the query.
 struct Touched {
   std::uint64_t blocks = 0;  // That their bounds do not rule out.
   // Lines of 64 bytes that hold a value which decides about a row that no column before it has

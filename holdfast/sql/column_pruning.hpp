@@ -12,7 +12,7 @@
 namespace holdfast::sql {
 
 Plan without_unread_columns(Plan plan);
-// By node and column: somebody reads it.
+// By node and column: whether a node reads it.
 std::vector<std::vector<bool>> read_columns(const Plan& plan);
 
 }  // namespace holdfast::sql

@@ -24,7 +24,7 @@ struct JsonNode {
   std::vector<std::string> names;  // Of an object's parts.
 
   bool is_container() const { return kind == Kind::kArray || kind == Kind::kObject; }
-  // Of an object; null: it has no such member.
+  // A member of an object; null: it has no such member.
   const JsonNode* member(std::string_view name) const;
 };
 

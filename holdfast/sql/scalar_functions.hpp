@@ -35,7 +35,7 @@ std::uint32_t scalar_function_named(std::string_view name);
 // SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER, YEAR.
 bool is_time_unit(std::string_view unit);
 
-// Of EXTRACT(unit FROM time); none: there is no such unit.
+// The unit of EXTRACT(unit FROM time); none: there is no such unit.
 std::optional<TimeField> time_field(std::string_view unit);
 
 }  // namespace holdfast::sql

@@ -24,7 +24,7 @@ class TokenReader {
   const Token& peek(std::size_t ahead = 0) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }
-  // To read a part of the text again.
+  // For reading a part of the text again.
   std::size_t place() const { return at_; }
   void go_to(std::size_t place) { at_ = place; }
   bool at_end() const { return peek().kind == TokenKind::kEnd; }

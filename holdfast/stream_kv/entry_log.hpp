@@ -58,7 +58,7 @@ class EntryLog {
   Status load(kv::Store<>& store);
   // Entries that count, tombstones not; of those that are in the store.
   Status for_each(kv::Store<>& store, StateStore::VisitVersion visit) const;
-  // Of the blocks that are in the store.
+  // The bytes of the blocks that are in the store.
   std::uint64_t bytes() const;
   // Before for_each_of_group(). How keys are grouped does not change.
   void group_by(StateStore::Grouping grouping) { grouping_ = grouping; }

@@ -45,7 +45,7 @@ class GroupIndex {
     link = {};
     --count_;
   }
-  // So many numbers are to come.
+  // Makes room for so many numbers.
   void reserve(std::size_t count) {
     links_.reserve(count);
     std::size_t size = heads_.size();

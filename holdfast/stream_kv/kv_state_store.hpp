@@ -67,7 +67,7 @@ class KvStateStore : public StateStore {
   // `spec` as of a region; the store keeps the state of all queries of a script.
   static Result<std::shared_ptr<kv::Store<>>> open_region(
       const std::string& spec, RegionAccess access = RegionAccess::kOpenOrCreate);
-  // Of a quarter of the memory that this process may have (meminfo.hpp).
+  // Each query's share of a quarter of the memory that this process may have (meminfo.hpp).
   static std::uint64_t memory_for_each_of(std::size_t queries);
   // `memory_bytes`: how much of the query's state may be in memory, too.
   KvStateStore(std::shared_ptr<kv::Store<>> store, std::uint32_t query,
@@ -109,7 +109,7 @@ class KvStateStore : public StateStore {
                     std::string& block) override;
   Status complete(const Checkpoint& checkpoint) override;
   bool keeps_entries() const override { return true; }
-  // Of all queries that the store keeps.
+  // The bytes of all queries that the store keeps.
   std::uint64_t bytes() const override { return store_->stats().live_bytes; }
 
  private:

@@ -25,7 +25,7 @@
 
 namespace holdfast::index::fastfair_detail {
 
-// Of one node, in DRAM. Zero bytes: nobody looked at it since the tree was opened.
+// The state of one node, in DRAM. Zero bytes: not accessed since the tree was opened.
 class NodeState {
  public:
   blocks::NodeLatch latch;
@@ -78,7 +78,7 @@ class Node {
     return number_in(Persist::load(&head_->sibling), sibling_context(id_, number_));
   }
   std::optional<std::uint32_t> leftmost() const { return child({low(), leftmost_word()}); }
-  // Of an entry above the leaves. Nothing: damaged.
+  // The child that an entry above the leaves leads to. Nothing: the entry is damaged.
   std::optional<std::uint32_t> child(const Entry& entry) const {
     return number_in(entry.value, child_context(id_, entry.key));
   }

@@ -25,11 +25,12 @@ class Cursor {
  public:
   explicit Cursor(const OrderedIndex& index) : index_(index) {}
 
-  // To the first key not below `key`; false if there is none. O(log n). Ends a prefix.
+  // Moves to the first key not below `key`; false if there is none. O(log n). Ends a prefix.
   bool seek(std::string_view key);
-  // To the last key below `key`. Ends a prefix.
+  // Moves to the last key below `key`. Ends a prefix.
   bool seek_below(std::string_view key);
-  // To the first or last key that begins with `prefix`; beyond those the cursor is at no key.
+  // Moves to the first or last key that begins with `prefix`. Beyond these keys the cursor is at no
+  // key.
   bool first(std::string_view prefix = {});
   bool last(std::string_view prefix = {});
 
@@ -47,8 +48,8 @@ class Cursor {
     return batch_[forward ? at_ + moves : at_ - moves];
   }
 
-  // Of the keys that next() would come to without reading the index, this one included: how many
-  // they are, and the one at `moves`. The cursor must be at a key.
+  // The keys that next() would come to without reading the index, this one included: how many there
+  // are, and the one at `moves`. The cursor must be at a key.
   std::size_t known_keys() const;
   std::string_view known(std::size_t moves) const { return batch_[at_ + moves]; }
   // Learns of the keys of one leaf more, where next() would read it: known_keys() grows. False:
@@ -57,7 +58,7 @@ class Cursor {
   bool read_on();
   // Asks for what read_on() will need.
   void prefetch_on() const { OrderedIndex::prefetch_on(batch_); }
-  // So many further, at most as many as are known.
+  // Moves so many keys further, at most as many as are known.
   bool next(std::size_t moves) { return at_ += moves - 1, next(); }
 
  private:

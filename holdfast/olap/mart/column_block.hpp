@@ -60,7 +60,7 @@ struct BlockInfo {
   std::vector<ColumnInfo> columns;
 
   bool operator==(const BlockInfo&) const = default;
-  // That widths, places and bounds fit each other and the table. Errors: kCorrupt.
+  // Checks that widths, places and bounds fit each other and the table. Errors: kCorrupt.
   Status check(const Table& table) const;
 };
 

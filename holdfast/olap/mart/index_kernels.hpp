@@ -30,7 +30,7 @@ struct IndexKernels {
 // Those of `width`, or, if the CPU has not so much, the widest that it has.
 const IndexKernels& index_kernels(VectorWidth width);
 
-// Of `rows`, those that pass, in place. Returns how many.
+// Keeps those of `rows` that pass, in place. Returns how many.
 std::uint32_t refine(const IndexView& view, const std::uint8_t* passes, std::uint32_t* rows,
                      std::uint32_t count);
 // The indexes of these rows.

@@ -8,8 +8,8 @@
 
 namespace holdfast::olap::mart {
 
-// Of two rows, by the values of the order's keys: below 0, 0 or above 0, as the first one comes
-// before the second, beside it or behind it.
+// Compares two rows by the values of the order's keys: below 0, 0 or above 0, as the first row
+// comes before the second, beside it or behind it.
 int compare_rows(const std::vector<StarPlan::Key>& order, std::span<const sql::Value> a,
                  std::span<const sql::Value> b);
 

@@ -27,7 +27,7 @@ class ScanWorker {
 
   // Takes over what another has gathered.
   void merge(ScanWorker& other);
-  // Of a grouped plan: [keys, aggregates]; else outputs, in the order of storage.
+  // The rows of a grouped plan: [keys, aggregates]; else outputs, in the order of storage.
   Result<std::vector<sql::Row>> rows();
 
  private:
@@ -44,7 +44,7 @@ class ScanWorker {
   // With their place among all rows of the table.
   using Placed = std::pair<std::uint64_t, sql::Row>;
   bool comes_before(const Placed& a, const Placed& b) const;
-  // Of a plan with an order and a limit: leaves the rows out that so many others come before.
+  // For a plan with an order and a limit: drops rows that so many others come before.
   void drop_behind_limit();
   void grow();
   std::size_t groups() const { return dense_ ? *dense_ : table_.size(); }

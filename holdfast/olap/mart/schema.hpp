@@ -29,8 +29,8 @@ inline constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min() 
 struct Column {
   std::string name;
   sql::Type type;
-  // Of a column of the fact: the dimension whose key it holds, by its number in Schema::tables; its
-  // type is that of the key. 0: none.
+  // For a column of the fact: the dimension whose key it holds, by its number in Schema::tables.
+  // The column's type is that of the key. 0: none.
   std::uint32_t references = 0;
 
   bool operator==(const Column&) const = default;

@@ -35,7 +35,7 @@ class DimensionCopy {
     kCopied,   // Behind the indexes.
   };
 
-  // So large must the region be.
+  // How large the region must be.
   static std::uint64_t bytes_needed(const StoredRows& rows, Tuples where = Tuples::kInPlace);
   // `region` holds no index yet, and must outlive the result. Also kNoSpace.
   static Result<DimensionCopy> build(const StoredRows& rows, Region& region,
@@ -63,7 +63,7 @@ class DimensionCopies {
   explicit DimensionCopies(DimensionCopy copy) { add(0, std::move(copy)); }
 
   void add(int node, DimensionCopy copy) { copies_.emplace_back(node, std::move(copy)); }
-  // Of a node without a copy: the first one. At least one was added.
+  // The node's copy; the first one for a node without a copy. At least one was added.
   const DimensionCopy& of(int node) const {
     for (const auto& [at, copy] : copies_) {
       if (at == node) return copy;

@@ -10,8 +10,8 @@
 
 namespace holdfast::olap::ssb {
 
-// Of the file in this directory. Numbers are in one form: '07' is '7'. Errors: kNotFound, kIo,
-// kCorrupt (bad lines: load.hpp).
+// Reads the rows from the file in this directory. Numbers are in one form: '07' is '7'. Errors:
+// kNotFound, kIo, kCorrupt (bad lines: load.hpp).
 Result<std::vector<DimensionRow>> read_dimension(Dimension dimension, const std::string& directory);
 
 std::vector<DimensionRow> all_rows(const Generator& generator, Dimension dimension);

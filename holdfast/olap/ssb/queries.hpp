@@ -15,7 +15,8 @@ namespace holdfast::olap::ssb {
 
 // "q1.1" to "q4.3".
 std::span<const StarQuery> queries();
-// By a list of names with commas; "all". Errors: kInvalidOption, naming the one that is unknown.
+// The queries of a list of names with commas, or "all". Errors: kInvalidOption, naming the unknown
+// one.
 Result<std::vector<const StarQuery*>> queries_of(std::string_view names);
 
 }  // namespace holdfast::olap::ssb
