@@ -55,8 +55,8 @@ struct Comparison {
   std::size_t count(Verdict verdict) const;
 };
 
-// Of a result in which everything was measured twice (`bench run --aa`), its two measurements as
-// two results. Errors: kInvalidOption where nothing was.
+// The two measurements of a result in which everything was measured twice (`bench run --aa`), as
+// two results. Errors: kInvalidOption where nothing was measured twice.
 struct Twice {
   Document first, second;
 };

@@ -22,7 +22,7 @@ Result<ExpressionPointer> bind(const syntax::Expression& expression, const Scope
 Result<ExpressionPointer> bind_condition(const syntax::Expression& expression, const Scope& scope);
 // one = other, of what can be compared.
 Result<ExpressionPointer> equal_of(ExpressionPointer one, ExpressionPointer other, Position at);
-// That values of the type have an order: not those of arrays, rows and maps.
+// Checks that values of the type have an order; those of arrays, rows and maps have none.
 Status check_order(const Type& type, Position at);
 // `operand` in `type`, for a place that wants it: widens without a word, refuses the rest.
 Result<ExpressionPointer> converted(ExpressionPointer operand, const Type& type,

@@ -44,7 +44,7 @@ struct Table {
   std::vector<std::uint32_t> primary_key;  // Columns; empty: none.
   std::vector<syntax::Option> options;
 
-  // Of an option; empty if it is not there.
+  // The value of an option; empty if it is not set.
   std::string_view option(std::string_view key) const;
 };
 

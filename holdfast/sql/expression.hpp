@@ -98,7 +98,7 @@ ExpressionPointer made(Operation operation, const Type& type, Position at, Expre
   (expression->arguments.push_back(std::move(rest)), ...);
   return expression;
 }
-// Of a comparison whose sides change places: a < b is b > a.
+// The comparison after its sides change places: a < b is b > a.
 Operation turned(Operation comparison);
 // `operand` as `type`; itself if it is of it.
 ExpressionPointer cast_to(ExpressionPointer operand, const Type& type);

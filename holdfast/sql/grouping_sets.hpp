@@ -29,8 +29,8 @@ Error group_by_number(Position at);
 // GROUP BY TUMBLE(…) and its like.
 bool is_group_window(const syntax::Expression& e);
 
-// Of a SELECT that has grouping sets. What the window is says each set; other keys are in some of
-// them. `first_window_column`: of the three columns of a window that is not assigned yet;
+// The keys of a SELECT that has grouping sets. Each set says what the window is; other keys are in
+// some sets. `first_window_column`: of the three columns of a window that is not assigned yet;
 // `group_window`: TUMBLE, HOP or SESSION of GROUP BY; empty: there is none.
 Result<GroupKeys> bind_grouping_sets(const syntax::Select& select, const Scope& scope,
                                      std::uint32_t first_window_column,

@@ -23,7 +23,7 @@
 namespace holdfast::sql {
 
 inline constexpr std::size_t kMaxNestedBytes = 16u << 20;
-// Of the format. It stands in the text of a plan, which a checkpoint keeps.
+// The version of the format. It stands in the text of a plan, which a checkpoint keeps.
 inline constexpr int kNestedLayout = 1;
 
 // The parts of a value one behind the other: elements; fields; or key, value, key, value.

@@ -23,7 +23,7 @@ class PlanGraph {
 
   Result<NodeId> add(Operator what, std::vector<NodeId> inputs, std::vector<Column> columns,
                      bool updating);
-  // Of the same kind of rows as `input`.
+  // Adds a node with the same kind of rows as `input`.
   Result<NodeId> add_like(Operator what, NodeId input);
   Result<NodeId> filter(NodeId input, ExpressionPointer predicate);
   // Merged with the projection that `input` is, if that computes nothing twice.

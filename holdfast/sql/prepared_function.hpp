@@ -15,7 +15,8 @@ namespace holdfast::sql {
 class PreparedFunction {
  public:
   virtual ~PreparedFunction() = default;
-  // Of the values of the call's arguments, each of which may be NULL. Errors: without their place.
+  // Computes the result for the values of the call's arguments, each of which may be NULL. Errors
+  // come without their place.
   virtual Status compute(std::span<const Value> arguments, Value& out) const = 0;
   // Whether compute() may be an error.
   virtual bool can_fail() const { return true; }

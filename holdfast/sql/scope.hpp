@@ -31,7 +31,7 @@ using ScalarQueryBinder = std::function<Result<ExpressionPointer>(const syntax::
 struct Scope {
   std::vector<Column> columns;
   std::vector<std::string> qualifiers;  // Of each column: its table's name or alias.
-  // Of each column: only a qualified name means it (the right column of USING).
+  // For each column: whether only a qualified name means it (the right column of USING).
   std::vector<bool> shadowed;
   // The first columns are of the query around: a name means one of them if no other has it.
   std::uint32_t outer = 0;

@@ -79,7 +79,7 @@ Type decimal_type(std::uint32_t precision, std::uint32_t scale);
 std::optional<Type> nested_type(Kind kind, std::vector<TypeField> fields);
 std::string why_no_nested_type();  // "a type is deeper than …"
 std::optional<Type> array_of(const Type& element);
-// Of kArray.
+// The type of an array's elements.
 inline const Type& element_of(const Type& array) { return array.nested->fields[0].type; }
 
 // "DECIMAL(12, 2)", "VARCHAR(20)", "TIMESTAMP(3)".
@@ -89,11 +89,11 @@ std::string name_of(const Type& type);
 Type as_decimal(const Type& type);
 
 // The type in which both can be compared or be branches of a CASE; none if there is none.
-// Of rows the names of the left one.
+// Of two rows the names of the left one stay.
 std::optional<Type> common_type(const Type& left, const Type& right);
 
 enum class Arithmetic : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide, kModulo };
-// Of two numbers; none if one is no number.
+// The type of the result, for two numbers; none if one is no number.
 std::optional<Type> arithmetic_type(Arithmetic operation, const Type& left, const Type& right);
 
 }  // namespace holdfast::sql

@@ -33,10 +33,10 @@ class FileRows {
   struct Position {
     std::uint64_t offset = 0, records = 0;
   };
-  // Behind the last row.
+  // The place behind the last row.
   virtual Position position() const = 0;
   virtual Status seek(Position position) = 0;
-  // Of what next() gave last: "record 12".
+  // Where the row is that next() gave last: "record 12".
   virtual std::string where() const = 0;
   // For people: "record 12, byte 4711".
   virtual std::string place() const = 0;

@@ -44,7 +44,7 @@ class RowWriter {
   // kInvalidOption: the format cannot say this value.
   virtual Status append(const sql::Row& row, std::string& bytes) = 0;
   virtual std::string_view record_end() const { return "\n"; }
-  // Of a file: what belongs behind its last record. The next append() begins another file.
+  // Appends what belongs behind the last record of a file. The next append() begins another file.
   virtual Status end_file(std::string&) { return {}; }
 };
 

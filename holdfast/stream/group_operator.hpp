@@ -35,7 +35,7 @@ class GroupOperator {
   Status add(const sql::Row& row);
   // Ends the windows that `watermark` has passed; kEndOfTime ends all.
   Status advance(std::int64_t watermark, Emit emit);
-  // Of one of several workers, before any row: workers/part.hpp.
+  // Called for one of several workers, before any row: workers/part.hpp.
   void become_part(std::int64_t watermark, HandOver hand_over) {
     watermark_ = watermark;
     hand_over_ = std::move(hand_over);

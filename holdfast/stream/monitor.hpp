@@ -23,7 +23,7 @@ class RowWriter;
 
 enum class QueryState : std::uint8_t { kRunning, kFinished, kStopped, kFailed };
 
-// Of one query, or of one split of it. Counts are of this run.
+// The progress of one query, or of one split of it. Counts are of this run.
 struct QueryProgress {
   QueryState state = QueryState::kRunning;
   std::uint64_t rows_in = 0, rows_out = 0, late_rows = 0, rows_without_time = 0, malformed = 0;
@@ -32,7 +32,7 @@ struct QueryProgress {
   std::int64_t last_checkpoint_ms = 0;  // When: milliseconds since 1970. 0: none yet.
   double last_checkpoint_seconds = 0, longest_checkpoint_seconds = 0;  // How long.
   std::uint64_t state_bytes = 0;                                       // At the last checkpoint.
-  // Of the time since it began: waiting for rows; at work; writing results; at checkpoints.
+  // Where the time since it began went: waiting for rows; at work; writing results; at checkpoints.
   double waiting_seconds = 0, working_seconds = 0, writing_seconds = 0, checkpoint_seconds = 0;
   bool compiled = false;
   std::string place;  // Of the source.

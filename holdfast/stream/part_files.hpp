@@ -27,10 +27,9 @@ class PartFiles {
   explicit PartFiles(std::string directory, std::string suffix = "csv")
       : directory_(std::move(directory)), suffix_("." + std::move(suffix)) {}
 
-  // Of a new run: numbers follow those that are there, and those that this object gave. Of a
-  // resumed one: parts up to `epoch` are finished, later ones removed. Makes the directory if need
-  // be.
-  // Errors: kBusy, and those of the directory.
+  // For a new run: numbers follow those that are there, and those that this object gave. For a
+  // resumed run: parts up to `epoch` are finished, later ones removed. Makes the directory if need
+  // be. Errors: kBusy, and those of the directory.
   Status begin(std::uint64_t epoch, std::uint64_t base);
   Status write(std::string_view bytes);
   Status prepare(std::uint64_t epoch);

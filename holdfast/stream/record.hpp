@@ -28,7 +28,7 @@ struct RecordText {
   std::uint64_t bytes = 0;
 };
 
-// Of records one behind the other, from an address that any vector of bytes has.
+// The layout of records one behind the other, from an address that any vector of bytes has.
 struct RecordLayout {
   static constexpr std::size_t kColumnsMax = 64;
   static constexpr std::uint32_t kAlignmentMax = 16;

@@ -75,9 +75,9 @@ class Script {
   const std::vector<sql::Plan>& plans() const { return plans_; }
   // Milliseconds of SET 'execution.checkpointing.interval'; 0: it was not set.
   std::chrono::milliseconds checkpoint_interval() const { return interval_; }
-  // Of SET 'parallelism.default' and its like; 0: it was not set.
+  // What SET 'parallelism.default' and its like say; 0: it was not set.
   unsigned workers() const { return workers_; }
-  // Of SET 'state.backend.type', 'execution.checkpointing.dir' and their like.
+  // What SET 'state.backend.type', 'execution.checkpointing.dir' and their like say.
   const StatePlace& state_place() const { return state_place_; }
   Status run(const ScriptOptions& options, const std::atomic<bool>& stop);
 

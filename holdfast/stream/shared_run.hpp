@@ -26,7 +26,7 @@ struct SharedRun {
   std::function<void(const std::vector<std::string>& held, std::size_t members)> shares;
 };
 
-// Until all splits have ended or `stop`.
+// Runs until all splits have ended or `stop` is raised.
 Status run_shared(const SharedRun& shared, const std::atomic<bool>& stop);
 
 }  // namespace holdfast::stream

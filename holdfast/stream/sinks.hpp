@@ -18,7 +18,7 @@ Result<std::unique_ptr<Sink>> open_print_sink(const sql::Table& table,
 Result<std::unique_ptr<Sink>> open_blackhole_sink(const sql::Table& table,
                                                   const std::vector<sql::Column>& columns,
                                                   TableOptions& options, const Output& output);
-// Of a plain SELECT.
+// The sink of a plain SELECT.
 std::unique_ptr<Sink> open_output_sink(const std::vector<sql::Column>& columns,
                                        const Output& output, OutputFormat format);
 

@@ -39,7 +39,7 @@ class WindowState {
 
   // After the store's open(): what it holds.
   Status restore();
-  // To add a row to. Valid until the next call of anything.
+  // The accumulators to add a row to. Valid until the next call of anything.
   Accumulators& at(std::int64_t slice, const std::string& key);
   // Each key of these slices once, in the order of the keys' bytes, merged.
   Status gather(std::span<const std::int64_t> slices,

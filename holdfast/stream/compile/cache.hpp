@@ -50,7 +50,7 @@ class Cache {
   Result<std::string> place_of(const std::string& source, const std::string& identity) const;
   // In the directory, by a name that only this process uses.
   OwnFile own_file(const std::string& ending) const { return OwnFile(own_name(ending)); }
-  // Of the headers in one file, for one compiler (precompiled.hpp).
+  // The place of the headers in one file, for one compiler (precompiled.hpp).
   std::string headers_place(const std::string& identity) const;
   // The file at `path` becomes `place`, in whole.
   static Status publish(const std::string& path, const std::string& place);

@@ -68,7 +68,7 @@ class CompiledHost : public query::Host {
   void look_at_clock() { now_ms_ = retention_.now(); }
 
   Status status() const { return status_; }
-  // So that calls succeed again.
+  // Takes the failure, if any; calls succeed again.
   Status take_status() { return std::exchange(status_, Status()); }
   std::uint64_t rows_out = 0;
 

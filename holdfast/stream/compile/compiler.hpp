@@ -14,9 +14,9 @@ struct Compiler {
   std::string version;  // The first line of what --version says.
   std::string machine;  // The CPU's name and abilities: code for one need not run on another.
 
-  // By the name `wanted` (--compiler, then $CXX); empty: g++ or clang++, the first that is there. A
-  // name without '/' is looked up in $PATH. What --version says goes through `scratch`.
-  // Errors: kNotFound (what was looked for).
+  // Finds the compiler of the name `wanted` (--compiler, then $CXX); empty: g++ or clang++, the
+  // first that is there. A name without '/' is looked up in $PATH. What --version says goes through
+  // `scratch`. Errors: kNotFound (what was looked for).
   static Result<Compiler> find(const std::string& wanted, OwnFile scratch);
 
   // Words for Process: `source` into the shared library `library`; `first` is included before all

@@ -47,8 +47,8 @@ class ExpressionSource {
   static bool can_fail(const sql::Expression& expression);
   // It can neither fail nor make a text: it may stand where there is no Run.
   static bool is_plain(const sql::Expression& expression);
-  // Of what is to stand in one function: lines to begin it with, so that texts that several of them
-  // make alike are made once. of() calls these from now on.
+  // For expressions that are to stand in one function: lines to begin it with. They make texts once
+  // that several of the expressions make alike; of() uses these from now on.
   std::vector<std::string> share(const std::vector<const sql::Expression*>& all);
 
  private:

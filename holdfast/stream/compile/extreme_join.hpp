@@ -19,7 +19,7 @@ struct ExtremePartner {
   std::size_t group = 0, aggregate = 0;  // The node that has the extreme; which of its aggregates.
   std::vector<std::uint32_t> keys;       // Of the group.
   std::uint32_t value = 0;               // What is compared with the extreme.
-  // Of a regular join: a time in the window. Of a join of windows: the window's bounds.
+  // For a regular join: a time in the window. For a join of windows: the window's bounds.
   std::uint32_t time = 0, start = 0, end = 0;
 };
 

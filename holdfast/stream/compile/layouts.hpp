@@ -9,7 +9,7 @@ namespace holdfast::stream::compile {
 
 // Errors: kUnsupported: it has more than RecordLayout::kColumnsMax columns.
 Result<RecordLayout> layout_of(const sql::Table& table);
-// Of the rows for the sink.
+// The layout of the rows for the sink.
 Result<RecordLayout> layout_of_result(const sql::Plan& plan);
 
 }  // namespace holdfast::stream::compile

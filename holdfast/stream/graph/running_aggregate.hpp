@@ -39,7 +39,7 @@ class RunningAggregate {
   // `whole`: with the values that parts have.
   void append_bytes(const sql::Aggregate& aggregate, bool retracts, bool whole,
                     std::string& bytes) const;
-  // Of a group that has so many rows. False: the bytes are none of this aggregate.
+  // For a group that has so many rows. False: the bytes are none of this aggregate.
   bool take_bytes(const sql::Aggregate& aggregate, bool retracts, std::int64_t rows,
                   std::string_view& bytes);
 
@@ -52,10 +52,10 @@ class RunningAggregate {
   // A checkpoint, before append_bytes(). False: put() said so.
   bool put_parts(const sql::Aggregate& aggregate, bool retracts, PutPart put, ErasePart erase);
   void for_each_part(ErasePart visit) const;
-  // Behind take_bytes(). False: it is none of this aggregate.
+  // Called after take_bytes(). False: it is no part of this aggregate.
   bool take_part(const sql::Aggregate& aggregate, std::int64_t number, std::string_view part,
                  std::uint64_t version);
-  // Behind the last part. `keeps`: parts are written on. False: some are missing.
+  // Called after the last part. `keeps`: parts are written on. False: some are missing.
   bool end_parts(const sql::Aggregate& aggregate, std::int64_t rows, bool keeps);
 
  private:

@@ -161,7 +161,7 @@ class StateTable {
   }
   // They are too many for memory, or what the store has is to be swept.
   bool wants_room() const { return has_no_room() || sweeps_store_; }
-  // Behind put_all(), of a table that is grouped: all entries leave memory.
+  // Called after put_all(), for a table that is grouped: all entries leave memory.
   Status leave() {
     if (!grouping_) return {};
     HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, 0));

@@ -36,7 +36,7 @@ using Metadata = std::unique_ptr<const rd_kafka_metadata_t, Destroyer<rd_kafka_m
 using GroupMetadata = std::unique_ptr<rd_kafka_consumer_group_metadata_t,
                                       Destroyer<rd_kafka_consumer_group_metadata_destroy>>;
 
-// Of the options 'properties.NAME', each a setting of librdkafka (docs/connectors.md).
+// Made of the options 'properties.NAME', each a setting of librdkafka (docs/connectors.md).
 Result<Conf> conf_of(const sql::Table& table, TableOptions& options);
 Status set(rd_kafka_conf_t* conf, const char* name, const std::string& value);
 Result<Client> make_client(rd_kafka_type_t type, Conf conf);

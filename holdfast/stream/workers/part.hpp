@@ -37,8 +37,8 @@ class Batch {
   std::size_t rows = 0;
   bool ended = false;  // The source has no more.
   Status source;       // What it said behind them.
-  // By prepare(): how many rows can be taken before one that has no watermark, what is wrong with
-  // that one, and the highest watermark of the others.
+  // Set by prepare(): how many rows can be taken before one that has no watermark, what is wrong
+  // with that row, and the highest watermark of the others.
   std::size_t sound = 0;
   Status unsound;
   std::int64_t highest = kNoWatermark;
@@ -58,7 +58,7 @@ class Part {
   virtual Status take(const Batch& batch, std::size_t& failed) = 0;
   // Of rows to come, only those whose key has this number among `of` are this part's; 0 of 1: all.
   virtual void own(std::uint32_t number, std::uint32_t of) = 0;
-  // All rows with lower watermarks than this have been taken by somebody, or will be judged by it.
+  // All rows with lower watermarks than this have been taken by some part, or will be judged by it.
   virtual Status advance(std::int64_t watermark) = 0;
   // All there is, of windows that are open.
   virtual void give_rest() = 0;

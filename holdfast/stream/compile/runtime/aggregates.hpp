@@ -314,7 +314,7 @@ class HasParts {
   std::unique_ptr<ValueParts> parts_;
 };
 
-// Of different values only.
+// An aggregate of different values only.
 //
 // Costs  add() O(1), result() O(1); of SUM and AVG of reals O(values).
 template <class T, class Inner>
@@ -401,8 +401,8 @@ class Distinct : public HasParts {
   [[no_unique_address]] std::conditional_t<depends_on_order<Inner>, Nothing, Inner> inner_;
 };
 
-// Of values that may be taken back, where a sum is not enough: how often each is there, by its
-// bytes. What graph/running_aggregate.cpp holds. `kOnce`: a value counts once.
+// An aggregate of values that may be taken back, where a sum is not enough. It holds how often each
+// value is there, by its bytes, as graph/running_aggregate.cpp does. `kOnce`: a value counts once.
 //
 // Costs  add() and take_back() O(log values), result() O(1); of SUM and AVG of different reals
 //        O(values).
@@ -534,7 +534,7 @@ struct StateOf {
   void append(std::string& bytes) const {
     std::apply([&](const auto&... each) { (each.append(bytes), ...); }, all);
   }
-  // Of those that hold values: visit(number, aggregate) -> go on.
+  // Visits the aggregates that hold values: visit(number, aggregate) -> go on.
   template <class Visit>
   bool for_each_of_values(const Visit& visit) {
     return for_each_of_values(visit, std::index_sequence_for<Aggregates...>());

@@ -85,11 +85,11 @@ class RowOf {
     };
     std::apply([&](auto&... value) { (move(value), ...); }, values_);
   }
-  // By their bytes: -1, 0, 1, as all that reads rows of a state sees them.
+  // Compares by bytes: -1, 0, 1. All that reads rows of a state compares so.
   static int compare(const RowOf& a, const RowOf& b) {
     return compare(a, b, std::index_sequence_for<Values...>());
   }
-  // By their values: what is the same to a reader of results.
+  // Compares by values: whether a reader of results takes them for the same.
   static bool equal(const RowOf& a, const RowOf& b) {
     return equal(a, b, std::index_sequence_for<Values...>());
   }
@@ -182,8 +182,9 @@ class Pooled {
   [[no_unique_address]] std::conditional_t<Row::kTexts, Texts, Nothing> texts_;
 };
 
-// Behind rows that a node gave out because the watermark moved: nobody has them any more, so texts
-// that were made for them may go. Not where a clock moves it while other rows are on their way.
+// Called after a node gave out rows because the watermark moved. No node has them any more, so
+// texts that were made for them may go. Not called where a clock moves the watermark while other
+// rows are on their way.
 template <class Definition>
 void forget_given(Run& run) {
   if constexpr (!requires { Definition::kFollowsClock; }) run.forget_texts();

@@ -63,8 +63,8 @@ class Variance {
   Real128 total_ = 0, squares_ = 0;
 };
 
-// Of n values in their order the one at fraction * (n - 1), counted from 0; between two of them
-// what lies between, in proportion. `kFraction`: its bits.
+// Of n values in order, the one at fraction * (n - 1), counted from 0. Between two values it
+// interpolates. `kFraction`: the bits of the fraction.
 //
 // Costs  add() and take_back() O(log values), result() O(values).
 template <std::uint64_t kFraction>

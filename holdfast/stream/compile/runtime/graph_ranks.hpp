@@ -37,12 +37,12 @@ int compare_in_order(const Maybe<T>& a, const Maybe<T>& b) {
   return kDescending ? -order : order;
 }
 
-// By which equal rows stand in the order in which they came, or in the reverse of it.
+// A number by which equal rows stand in the order in which they came, or in its reverse.
 template <bool kLatest>
 std::int64_t rank_number(std::int64_t sequence) {
   return kLatest ? -sequence : sequence;
 }
-// Of a row that comes behind one with this number.
+// The sequence of a row that comes after one with this number.
 inline std::int64_t next_sequence(std::int64_t number) {
   return (number < 0 ? -number : number) + 1;
 }
@@ -241,7 +241,7 @@ class RunningRank {
     return partitions_.bytes() + rows_ * (kOfRow + stored_.bytes_of_entry());
   }
 
-  // Behind it the row leaves its list.
+  // The row leaves its list after this.
   void drop(const Ranked& ranked, const Key& key) {
     if constexpr (Row::kTexts) run_.flush();  // What was written may have its texts there.
     stored_.erase(ranked.mark, key_of(key, ranked.number));
@@ -287,7 +287,7 @@ class RunningRank {
       if (Definition::kLast == 0) return;  // None is shown.
     }
     if constexpr (!kTree) {
-      // Behind the last, or those that are equal: then it is never one of the first.
+      // It comes behind the last row, or behind equal ones: then it is never one of the first.
       if (rows.size() >= Definition::kLast &&
           Definition::compare(row, rows.back().row()) >= (Definition::kLatest ? 1 : 0))
         return;

@@ -258,7 +258,7 @@ class Groups final : public Query {
     const Key key = Definition::key(row, run_);
     return !run_.failed && is_in_part(key.hash(), number_, of_);
   }
-  // By the lower half: the table takes the upper bits.
+  // Decided by the lower half of the hash: the table takes the upper bits.
   static bool is_in_part(std::uint64_t hash, std::uint32_t number, std::uint32_t of) {
     return ((hash & 0xFFFFFFFF) * of >> 32) == number;
   }

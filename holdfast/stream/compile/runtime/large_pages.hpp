@@ -24,7 +24,7 @@ struct LargePages {
   T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
     if (bytes < kLargeBytes) return static_cast<T*>(::operator new(bytes));
-    // Of whole pages; what is beside them goes back.
+    // Maps whole pages, and gives back what lies beside them.
     const auto whole = whole_pages(bytes);
     void* const mapped = ::mmap(nullptr, whole + kPage, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

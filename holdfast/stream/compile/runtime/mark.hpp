@@ -5,7 +5,7 @@
 //   a timed entry   the byte 2, then when it changed (append_ordered): state that ends when it is
 //                   idle
 //
-// So no entry is without bytes: that is what takes a key away.
+// So no entry is without bytes: an entry without bytes removes a key.
 #pragma once
 
 #include <cstdint>

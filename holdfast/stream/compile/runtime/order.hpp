@@ -74,7 +74,7 @@ class Places {
       places[at] = place;
     }
   }
-  // By the first byte that differs; then each part by the rest.
+  // Sorts by the first byte that differs; then each part by the rest.
   [[gnu::noinline]] void sort_parts(Place* places, std::size_t count, const Place& differ) {
     constexpr std::size_t kAhead = 8;  // Each part is a stream of its own.
     unsigned number = 0;
@@ -116,7 +116,7 @@ class Places {
   std::vector<Place> other_;
 };
 
-// By is_before(context, a, b). Once in a query.
+// Sorts by is_before(context, a, b). Compiled once in a query.
 using IsBefore = bool(void* context, const Place& a, const Place& b);
 [[gnu::noinline]] inline void sort_alike(Place* begin, Place* end, IsBefore* is_before,
                                          void* context) {

@@ -165,7 +165,8 @@ class SessionRows {
     newest_->push_back(sessions_.number_of(entry));
   }
 
-  // Of entries that may have one that ends here; some have gone, or come twice.
+  // Ends sessions of entries that may have one that ends here. Some of these entries are gone, or
+  // come twice.
   template <class Graph>
   void end_sessions(Graph& graph, std::int64_t end, const std::vector<std::uint32_t>& numbers) {
     newest_ = nullptr;

@@ -64,7 +64,7 @@ class Slices {
   bool is_quiet(std::int64_t watermark) const {
     return next_end_ == kEndOfTime || next_end_ - 1 > watermark;
   }
-  // Behind rows that were taken. A checkpoint is asked for where slices have more than memory is to
+  // Called after rows were taken. Asks for a checkpoint where slices have more than memory may
   // have.
   void took(std::uint64_t rows) {
     rows_ += rows;
@@ -80,7 +80,7 @@ class Slices {
     else
       return end - Definition::kSizeMs;
   }
-  // Of a query without windows.
+  // For a query without windows.
   void find_only() {
     if (current_ == nullptr) current_ = &slice_at(kEndOfTime);
   }
@@ -95,7 +95,7 @@ class Slices {
     }
     watermark_ = watermark;
   }
-  // Of a query without windows: there is a group even where there was no row, if it has no key.
+  // For a query without windows. If it has no key, there is a group even where there was no row.
   template <class Emit>
   void end(const Emit& emit) {
     if constexpr (std::is_same_v<Key, KeyOf<>>) slice_at(kEndOfTime).at(Key(), Key().hash());
@@ -279,7 +279,7 @@ class Slices {
     look_at_ = std::max<std::uint64_t>(kRowsBetweenLooks, kRowsPerSlice * slices_.size());
     if (tracks_ && bytes() > memory_bytes_) run_.host.ask_for_checkpoint();
   }
-  // Of all slices, what a checkpoint has yet to write. What is too much for memory leaves it.
+  // Puts what a checkpoint has yet to write of all slices. What is too much for memory leaves it.
   bool put_blocks() {
     const bool leave = !Slice::kBounded || bytes() > memory_bytes_;
     for (auto& [slice, groups] : slices_) {

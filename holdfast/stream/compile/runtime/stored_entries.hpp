@@ -91,7 +91,7 @@ class StoredEntries {
     begin_sweep();
     return true;
   }
-  // Of another table of the operator, with that one.
+  // For a table that is swept together with another one of the operator.
   void begin_sweep() {
     oldest_ms_ = host_->now_ms() - idle_ms_;
     sweeps_store_ = is_partial_;
@@ -116,17 +116,17 @@ class StoredEntries {
   }
   // About, of an entry, what it has beside a fixed part.
   std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
-  // So many bytes are too many for memory, or what the store has is to be swept.
+  // Whether so many bytes are too many for memory, or the store's entries are to be swept.
   bool wants_room(std::uint64_t bytes) const {
     return grouping_ && (bytes > memory_bytes_ || sweeps_store_);
   }
-  // Behind a row that was taken: now and then a checkpoint is asked for where bytes() says so.
+  // Called after a row was taken: now and then asks for a checkpoint if bytes() are too many.
   template <class Bytes>
   void took_row(const Bytes& bytes) {
     if (++rows_ % kRowsBetweenLooks == 0 && grouping_ && bytes() > memory_bytes_) [[unlikely]]
       host_->ask_for_checkpoint();
   }
-  // Behind all that a checkpoint needs: the operator forgets its entries.
+  // Called after a checkpoint has all that it needs: the operator forgets its entries.
   bool leave() {
     if (!(is_partial_ = host_->group_by(slice_, *grouping_))) return false;
     if (std::exchange(sweeps_store_, false)) host_->end_idle(slice_, oldest_ms_, began_ms_);

@@ -160,9 +160,9 @@ class Table {
 
   Table() : index_(kLeast) {}
 
-  // Of entries and index.
+  // The bytes of entries and index.
   std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.size() * 4; }
-  // To add to: a new one, if there was none. Valid until the next call. `hash` is the key's.
+  // The key's state, a new one if there was none. Valid until the next call. `hash` is the key's.
   State& at(const Key& key, std::uint64_t hash) {
     std::size_t place = hash >> shift_;
     for (; index_[place] != 0; place = (place + 1) & (index_.size() - 1)) {

@@ -129,8 +129,8 @@ class TemporalJoin : JoinRules<Definition> {
     if (right_.change(item.mark)) versions_.note(entry);
     forget_older(entry);
   }
-  // Of the versions that the watermark has passed only the newest can be asked for, but by rows
-  // that wait.
+  // Of the versions that the watermark has passed, new rows can ask for the newest only. Rows that
+  // wait may ask for older ones.
   void forget_older(Entry& entry) {
     auto least = now_;
     if (!waiting_.empty()) least = std::min(least, waiting_.begin()->first.first - 1);

@@ -36,7 +36,7 @@ class ValueParts {
     append_change(value, change, changes_);
     ++changed_;
   }
-  // Of what a store has: a part, in any order. change(value, by) -> whether it is one.
+  // Takes a part that a store has, in any order. change(value, by) -> whether it is one.
   template <class Change>
   bool take(std::int64_t number, Text part, std::uint64_t version, const Change& change) {
     if (number < 0 || number > INT32_MAX || part.size == 0) return false;

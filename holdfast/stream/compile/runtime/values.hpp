@@ -46,8 +46,8 @@ struct Run {
   void flush() {
     if (!output.flush(host)) failed = true;
   }
-  // Behind a row: texts that were made for it go, with those of other rows. Rows that were written
-  // and point to them go out before.
+  // Called after a row: frees the texts that were made for it and other rows. Rows that were
+  // written and point to them go out before.
   void forget_texts() {
     if (!output.texts().are_many()) [[likely]]
       return;
@@ -118,7 +118,7 @@ void write(Run& run, Change change, const Maybe<Values>&... values) {
   std::memcpy(record, &nulls, sizeof nulls);
 }
 
-// By the interpreter, of these columns.
+// Computed by the interpreter, from these columns.
 template <class T, class... Columns>
 Maybe<T> interpreted(Run& run, std::uint32_t expression, const Columns&... columns) {
   const Slot slots[sizeof...(columns) + 1] = {slot(columns)...};
@@ -361,7 +361,7 @@ Maybe<Int128> multiply_decimals(Run& run, std::uint32_t too_long, const Maybe<In
   const bool overflow = __builtin_mul_overflow(a.value, b.value, &product);
   return fitting<kPrecision>(run, too_long, overflow, product);
 }
-// To a decimal with `kDigits` more behind the point, which has room for it.
+// Converts to a decimal with `kDigits` more behind the point, which has room for it.
 template <unsigned kDigits, class T>
 Maybe<Int128> to_decimal(const Maybe<T>& a) {
   return {static_cast<Int128>(a.value) * power_of_ten(kDigits), a.known};
@@ -381,7 +381,7 @@ Maybe<To> convert(const Maybe<From>& a) {
 
 using sql::floor_divide, sql::kDayMs;
 
-// Of the years 1 to 9999.
+// A time of the years 1 to 9999; an error beyond.
 inline Maybe<std::int64_t> timestamp(Run& run, std::uint32_t beyond, Maybe<std::int64_t> ms) {
   if (!ms.known) return {};
   if (ms.value < sql::kMinTimestampMs || ms.value > sql::kMaxTimestampMs)

@@ -29,7 +29,7 @@ class WindowRows {
   template <Side kSide>
   using ItemOn = Item<std::conditional_t<kSide == Side::kLeft, Left, Right>>;
 
-  // Of one key, on one side.
+  // The rows of one key on one side.
   struct List {
     std::uint32_t first = 0, last = 0;
   };
