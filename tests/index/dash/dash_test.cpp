@@ -1,4 +1,5 @@
 // A Dash index: its verbs, its options, how it fills and what it refuses.
+#include <bit>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -7,6 +8,8 @@
 
 namespace holdfast::index {
 namespace {
+
+using namespace dash_detail;
 
 std::unique_ptr<Dash> create(Region& region, const DashOptions& options = {}) {
   return Dash::create(region, blocks::whole(region), options).value();
@@ -111,6 +114,11 @@ TEST(Dash, KeysThatAllGoToOneSegmentEndAtTheDirectorysDepth) {
   EXPECT_EQ(status.code(), Errc::kNoSpace);
   EXPECT_NE(status.error().detail.find("max_depth=3"), std::string::npos);
   EXPECT_EQ(number, 25);  // Two buckets' places and the one that was refused.
+}
+
+TEST(Dash, ALineCountsItsRecords) {
+  for (std::uint64_t held = 0; held < 8; ++held)
+    EXPECT_EQ(LineMeta{held << 48 | 0xffff}.count(), std::popcount(held)) << held;
 }
 
 TEST(Dash, ANewIndexTakesNoPlaceThatIsTaken) {
