@@ -46,7 +46,8 @@ struct Footprint {
   std::uint64_t dram_bytes = 0;
 };
 inline Footprint footprint(const holdfast::index::Dash& index) {
-  return {index.segments() * std::uint64_t{16} * KiB, index.segments() * std::uint64_t{8}};
+  return {index.segments() * std::uint64_t{16} * KiB,
+          index.segments() * std::uint64_t{4} + (std::uint64_t{4} << index.depth())};
 }
 inline Footprint footprint(const holdfast::index::FpTree& tree) {
   return {tree.leaves() * std::uint64_t{1} * KiB,
@@ -180,10 +181,10 @@ class ByteDashAdapter {
   };
   std::uint64_t medium_bytes() const {
     const auto& log = index_->log();
-    return index_->dash().segments() * std::uint64_t{16} * KiB + log.where().size_bytes -
+    return footprint(index_->dash()).medium_bytes + log.where().size_bytes -
            log.free_segments() * log.options().segment_bytes;
   }
-  std::uint64_t dram_bytes() const { return index_->dash().segments() * std::uint64_t{8}; }
+  std::uint64_t dram_bytes() const { return footprint(index_->dash()).dram_bytes; }
 
  private:
   const blocks::Context& context_;

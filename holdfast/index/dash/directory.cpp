@@ -8,8 +8,10 @@
 namespace holdfast::index::dash_detail {
 
 Status Directory::put_entry(std::uint32_t place, std::uint32_t segment) {
-  return writer_.put_word(entry_at(place),
-                          seal_word<SealedWord>(segment, entry_context(id_, place)));
+  HF_RETURN_IF_ERROR(
+      writer_.put_word(entry_at(place), seal_word<SealedWord>(segment, entry_context(id_, place))));
+  if (HF_MUTANT("D45", true, false)) known(place).store(segment + 1, std::memory_order_relaxed);
+  return {};
 }
 
 Status Directory::put_depth(std::uint32_t depth) {
@@ -46,8 +48,12 @@ Result<std::uint32_t> Directory::entry(std::uint32_t place) const {
                                    " of its directory is damaged; restore it from a copy"};
 }
 
-Result<std::uint32_t> Directory::segment_of(KeyHash hash) const {
-  return entry(hash.pattern(depth()));
+Result<std::uint32_t> Directory::learn(std::uint32_t place) const {
+  HF_ASSIGN_OR_RETURN(const auto segment, entry(place));
+  // Whoever has changed the place meanwhile has said so here, and that stays.
+  auto unknown = std::uint32_t{0};
+  if (known(place).compare_exchange_strong(unknown, segment + 1)) return segment;
+  return unknown - 1;
 }
 
 Status Directory::grow() {
