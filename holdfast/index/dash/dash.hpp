@@ -9,10 +9,11 @@
 //            segment is 60 buckets of 256 bytes and 4 for what found no room (the stash). A record
 //            lies in one of two neighbouring buckets or in the stash. A segment that is full is
 //            split in two.
-// Cost       find reads 2 buckets. Fences: update, erase 1; insert 1, or 2 where a record is moved
-//            to its neighbour or the first of its kind goes to the stash; a split 4, once per some
-//            300 inserts; doubling the directory 2. An insert writes one line.
-// Space      24 to 32 bytes per record on the medium, no DRAM per record; of DRAM 4 bytes per
+// Cost       find reads 2 lines for three keys of four, else 2 buckets. Fences: update, erase 1;
+//            insert 1, or 2 where a record is moved to its neighbour or the first of its kind goes
+//            to the stash; a split 4, once per some 300 inserts; doubling the directory 2. An
+//            insert writes one line.
+// Space      24 to 34 bytes per record on the medium, no DRAM per record; of DRAM 4 bytes per
 //            segment and 4 per place of the directory that is in use.
 // Threads    Any. Readers take no latch and write nothing. Writers latch the segment over their
 //            fences; readers of that segment wait meanwhile. Splits wait for one another.

@@ -125,8 +125,9 @@ struct LineMeta {
   }
 };
 
-// Where a key belongs. Bits 0..27 choose the segment, 32..47 are the fingerprint, 48..53 the bit of
-// the stash filter; the bucket goes by the upper half as a whole, hence by its highest bits.
+// Where a key belongs. Bits 0..27 choose the segment, bit 31 the half of a bucket, 32..47 are the
+// fingerprint, 48..53 the bit of the stash filter; the bucket goes by the upper half as a whole,
+// hence by its highest bits.
 struct KeyHash {
   std::uint64_t value;
 
@@ -138,6 +139,8 @@ struct KeyHash {
     return static_cast<std::uint32_t>((value >> 32) * buckets >> 32);
   }
   constexpr std::uint16_t fingerprint() const { return static_cast<std::uint16_t>(value >> 32); }
+  // The first of the two lines of a bucket where the key is looked for first.
+  constexpr unsigned first_line() const { return static_cast<unsigned>(value >> 30 & 2); }
   constexpr std::uint64_t stash_bit() const { return std::uint64_t{1} << (value >> 48 & 63); }
 };
 

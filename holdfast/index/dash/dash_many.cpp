@@ -20,18 +20,6 @@ using blocks::Interleaving;
 using blocks::Member;
 using blocks::Step;
 
-namespace {
-
-// True: some line was asked for, return kAgain.
-bool touch(const Member& member, const Bucket& bucket) {
-  bool asked = false;
-  for (const auto& line : bucket.lines)
-    asked |= member.touch(&line);
-  return asked;
-}
-
-}  // namespace
-
 // Look-ups change nothing and may end in any order. So they need no machine: all of a group go one
 // step, which asks for lines, before any of them goes the next.
 class Dash::Lookups {
@@ -54,12 +42,12 @@ class Dash::Lookups {
       auto& probe = probes_[i];
       if (!begin(probe)) {
         alone |= std::uint64_t{1} << i;
-      } else if (const auto place = segment(probe).find_at_home(probe.hash, keys[i])) {
+      } else if (const auto place = segment(probe).find_near(probe.hash, keys[i])) {
         values[i] = place->value();
         alone |= std::uint64_t{changed(probe)} << i;
       } else {
         elsewhere |= std::uint64_t{1} << i;
-        ask_for(segment(probe).behind_home(probe.hash));
+        segment(probe).ask_elsewhere(probe.hash);
       }
     }
     for (; elsewhere != 0; elsewhere &= elsewhere - 1) {
@@ -78,10 +66,6 @@ class Dash::Lookups {
     std::uint32_t number;
     std::uint32_t version;
   };
-  static void ask_for(const Bucket& bucket) {
-    for (const auto& line : bucket.lines)
-      prefetch_for_read(&line);
-  }
   Segment segment(const Probe& probe) const { return dash_.segment(probe.number); }
   const blocks::NodeLatch& latch(const Probe& probe) const { return dash_.latches_[probe.number]; }
   // False: the directory is damaged.
@@ -89,7 +73,7 @@ class Dash::Lookups {
     const auto number = dash_.directory_.segment_of(probe.hash);
     if (!number) return false;
     probe.number = *number;
-    ask_for(segment(probe).home(probe.hash));
+    segment(probe).ask_near(probe.hash);
     return true;
   }
   // False: somebody holds the segment, or it is not repaired, or not the key's any more.
@@ -124,10 +108,9 @@ class Dash::Insert {
         if (!number) return alone();
         number_ = *number;
         state_ = State::kLatch;
-        bool asked = touch(member, segment().home(hash_));
-        asked |= touch(member, segment().behind_home(hash_));
-        if (asked) return Step::kAgain;
-        [[fallthrough]];
+        segment().ask_near(hash_);
+        segment().ask_elsewhere(hash_);
+        return Step::kAgain;
       }
       case State::kLatch: {
         const auto begin = latch().begin_read();

@@ -1,6 +1,7 @@
 #include <holdfast/index/dash/segment.hpp>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 
 namespace holdfast::index::dash_detail {
@@ -9,48 +10,43 @@ namespace holdfast::index::dash_detail {
 
 std::optional<Segment::Place> Segment::find_in(std::uint32_t bucket, KeyHash hash,
                                                std::uint64_t key) const {
-  const auto fingerprint = hash.fingerprint();
-  auto& lines = buckets_[bucket].lines;
-  // Of all lines first, so that which line it is costs no wrong prediction.
-  unsigned places = 0;
-  for (unsigned line = 0; line < Bucket::kLines; ++line)
-    places |= meta(lines[line]).matching(fingerprint) << 3 * line;
-  for (; places != 0; places &= places - 1) {
-    const auto place = static_cast<unsigned>(std::countr_zero(places));
-    const Place found{&lines[place / 3], place % 3};
-    if (HF_MUTANT("D02", Persist::load(&found.line->records[found.slot].key) == key, true))
-      return found;
-  }
-  return std::nullopt;
+  const auto first = hash.first_line();
+  if (const auto place = find_in_half(buckets_[bucket], first, hash, key)) return place;
+  return find_in_half(buckets_[bucket], first ^ 2, hash, key);
 }
 
 std::optional<Segment::Place> Segment::find(KeyHash hash, std::uint64_t key) const {
-  const auto home = home_of(hash);
-  // Four lines each, read before the first one is compared.
-  for (const auto bucket : {home, after(home)}) {
-    for (const auto& line : buckets_[bucket].lines)
-      __builtin_prefetch(&line);
-  }
-  if (const auto place = find_at_home(hash, key)) return place;
+  ask_near(hash);
+  ask_elsewhere(hash);
+  if (const auto place = find_near(hash, key)) return place;
   return find_elsewhere(hash, key);
 }
 
-std::optional<Segment::Place> Segment::find_at_home(KeyHash hash, std::uint64_t key) const {
-  return find_in(home_of(hash), hash, key);
+void Segment::ask_elsewhere(KeyHash hash) const {
+  const auto home = home_of(hash);
+  const auto* const rest = &buckets_[home].lines[hash.first_line() ^ 2];
+  prefetch_for_read(&rest[0]);
+  prefetch_for_read(&rest[1]);
+  for (const auto& line : buckets_[after(home)].lines)
+    prefetch_for_read(&line);
 }
 
 std::optional<Segment::Place> Segment::find_elsewhere(KeyHash hash, std::uint64_t key) const {
   const auto home = home_of(hash);
+  if (const auto place = find_in_half(buckets_[home], hash.first_line() ^ 2, hash, key))
+    return place;
   if (const auto place = find_in(after(home), hash, key)) return place;
   if (!is_announced(hash)) return std::nullopt;
-  for (auto bucket = shape_.buckets; bucket < all_buckets(); ++bucket) {
-    if (const auto place = find_in(bucket, hash, key)) return place;
+  for (std::uint32_t i = 0; i < shape_.stash_buckets; ++i) {
+    if (const auto place = find_in(stash_of(hash, i), hash, key)) return place;
   }
   return std::nullopt;
 }
 
-std::optional<Segment::Place> Segment::free_place(std::uint32_t bucket) const {
-  for (auto& line : buckets_[bucket].lines) {
+std::optional<Segment::Place> Segment::free_place(std::uint32_t bucket, KeyHash hash,
+                                                  unsigned lines) const {
+  for (unsigned i = 0; i < lines; ++i) {
+    auto& line = buckets_[bucket].lines[hash.first_line() ^ i];
     const auto slot = meta(line).free_slot();
     if (slot < Line::kRecords) return Place{&line, slot};
   }
@@ -95,8 +91,9 @@ void Segment::remove(Place place) const {
 
 std::optional<Segment::Room> Segment::room_for(KeyHash hash) const {
   const auto home = home_of(hash), next = after(home);
+  if (const auto place = free_place(home, hash, 2)) return Room{*place, false};
   const bool visits = count(next) < count(home);
-  const auto place = free_place(visits ? next : home);
+  const auto place = free_place(visits ? next : home, hash);
   if (!place) return std::nullopt;
   return Room{*place, HF_MUTANT("D05", visits, false)};
 }
@@ -115,33 +112,33 @@ bool Segment::add_by_displacing(KeyHash hash, const Record& record) const {
   const auto home = home_of(hash), next = after(home);
   const auto move = [&](std::uint32_t from, std::uint32_t to, bool becomes_visitor) {
     const auto old = pick(from, !becomes_visitor);
-    const auto place = free_place(to);
-    if (!old || !place) return false;
+    if (!old) return false;
     const Record moved{Persist::load(&old->line->records[old->slot].key), old->value()};
-    if (HF_MUTANT("D06", true, false)) write(*place, hash_of(moved.key), moved, becomes_visitor);
+    const auto moved_hash = hash_of(moved.key);
+    const auto place = free_place(to, moved_hash);
+    if (!place) return false;
+    if (HF_MUTANT("D06", true, false)) write(*place, moved_hash, moved, becomes_visitor);
     write(*old, hash, record, from == next);
-    if (HF_MUTANT("D06", false, true)) write(*place, hash_of(moved.key), moved, becomes_visitor);
+    if (HF_MUTANT("D06", false, true)) write(*place, moved_hash, moved, becomes_visitor);
     return true;
   };
   return HF_MUTANT("D17", move(next, after(next), true), false) ||
          HF_MUTANT("D18", move(home, before(home), false), false);
 }
 
-bool Segment::add_to_stash(KeyHash hash, const Record& record) const {
-  for (auto bucket = shape_.buckets; bucket < all_buckets(); ++bucket) {
-    const auto place = free_place(bucket);
-    if (!place) continue;
-    // Announced first: a record that the filter does not know is not found.
-    auto* const filter = stash_filter(home_of(hash));
-    const auto before = Persist::load(filter);
-    if (HF_MUTANT("D08", (before & hash.stash_bit()) == 0, before == 0)) {
-      persist_.store(filter, before | hash.stash_bit());
-      persist_.persist(filter, sizeof *filter);
-    }
-    write(*place, hash, record, false);
-    return true;
+std::optional<Segment::Place> Segment::stash_room_for(KeyHash hash) const {
+  for (std::uint32_t i = 0; i < shape_.stash_buckets; ++i) {
+    if (const auto place = free_place(stash_of(hash, i), hash)) return place;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool Segment::add_to_stash(KeyHash hash, const Record& record) const {
+  const auto place = stash_room_for(hash);
+  if (!place) return false;
+  if (announce(persist_, hash)) persist_.fence();
+  write(*place, hash, record, false);
+  return true;
 }
 
 // ---- Recovery ----
@@ -244,10 +241,29 @@ std::vector<std::uint64_t> Segment::needed_filters(const SegmentKeys& upper, boo
   return needed;
 }
 
+void Segment::settle() const {
+  for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket) {
+    for (unsigned i = 0; i < Bucket::kLines; ++i) {
+      auto& line = buckets_[bucket].lines[i];
+      for (unsigned slot = 0; slot < Line::kRecords; ++slot) {
+        if (!meta(line).holds(slot)) continue;
+        const auto hash = hash_of(line.records[slot].key);
+        const auto home = home_of(hash);
+        if (bucket == home && (i & 2) == hash.first_line()) continue;
+        const auto place = free_place(home, hash, 2);
+        if (!place) continue;
+        auto& to = *place->line;
+        to.records[place->slot] = line.records[slot];
+        to.meta = meta(to).with(place->slot, hash.fingerprint(), false).word;
+        line.meta = HF_MUTANT("D44", meta(line).without(slot), meta(line)).word;
+      }
+    }
+  }
+}
+
 void Segment::copy_upper(const Segment& to, std::uint32_t to_number,
                          const SegmentKeys& upper) const {
   std::vector<Bucket> half(all_buckets());
-  const auto filters = needed_filters(upper, true);
   for (std::uint32_t bucket = 0; bucket < all_buckets(); ++bucket) {
     for (unsigned i = 0; i < Bucket::kLines; ++i) {
       const auto& line = buckets_[bucket].lines[i];
@@ -258,8 +274,12 @@ void Segment::copy_upper(const Segment& to, std::uint32_t to_number,
         if (left.holds(slot)) copy.records[slot] = line.records[slot];
       }
     }
-    if (bucket < shape_.buckets) half[bucket].lines[0].extra = HF_MUTANT("D15", filters[bucket], 0);
   }
+  const Segment copy(persist_, reinterpret_cast<std::byte*>(half.data()), shape_, id_);
+  copy.settle();
+  const auto filters = copy.needed_filters(upper, true);
+  for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket)
+    half[bucket].lines[0].extra = HF_MUTANT("D15", filters[bucket], 0);
   half[0].lines[1].extra = seal_word<SealedWord>(upper.word(), segment_context(id_, to_number));
   persist_.write(to.buckets_, half.data(), shape_.segment_bytes());
   persist_.fence();

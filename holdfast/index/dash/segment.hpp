@@ -13,12 +13,14 @@
 //            return anything: their caller compares the segment's version before and after.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/base/prefetch.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/index/dash/dash_format.hpp>
 #include <holdfast/memory/persist.hpp>
@@ -37,18 +39,26 @@ class Segment {
       : persist_(persist), buckets_(reinterpret_cast<Bucket*>(begin)), shape_(shape), id_(id) {}
 
   std::optional<Place> find(KeyHash hash, std::uint64_t key) const;
-  // The two parts of find(), and the buckets that they read first.
-  std::optional<Place> find_at_home(KeyHash hash, std::uint64_t key) const;
+  // The two parts of find(), and asking for the lines that they read: the half of its home where
+  // most keys are, and the rest.
+  std::optional<Place> find_near(KeyHash hash, std::uint64_t key) const;
   std::optional<Place> find_elsewhere(KeyHash hash, std::uint64_t key) const;
-  const Bucket& home(KeyHash hash) const { return buckets_[home_of(hash)]; }
-  const Bucket& behind_home(KeyHash hash) const { return buckets_[after(home_of(hash))]; }
+  void ask_near(KeyHash hash) const;
+  void ask_elsewhere(KeyHash hash) const;
 
-  // A free place in one of the key's two buckets, the one with fewer records.
+  // A free place in the key's half of its home. If that is full: a free place in one of the key's
+  // two buckets, the one with fewer records.
   struct Room {
     Place place;
     bool visits;  // It is in the second bucket.
   };
   std::optional<Room> room_for(KeyHash hash) const;
+  // A free place in the stash. A record that goes there is announced first.
+  std::optional<Place> stash_room_for(KeyHash hash) const;
+  // Sets the hash's bit in the filter of its home. True: it was not set. It is written back, and
+  // must be durable before the record is stored: one that the filter does not know is not found.
+  template <class Writer>
+  bool announce(Writer& writer, KeyHash hash) const;
   // Writer: Persist, or a member of an interleaved group. One line, written back; durable with the
   // next fence. The first store removes what lies there now, and the last one adds the new record.
   // A line becomes durable in the order of its stores, so no crash shows a mixture.
@@ -75,7 +85,7 @@ class Segment {
   // An empty segment. Not durable before the next fence.
   void create(std::uint32_t number, const SegmentKeys& keys) const;
   // Makes `to`, whose bytes are arbitrary, the segment of the keys `upper`, which are half of this
-  // segment's: their records at the same places. One fence.
+  // segment's: their records at the same places, or in their half of their home. One fence.
   void copy_upper(const Segment& to, std::uint32_t to_number, const SegmentKeys& upper) const;
   // Removes the records of `upper`, and leaves this segment the other half of its keys. One fence.
   // May be repeated.
@@ -95,6 +105,10 @@ class Segment {
   }
   KeyHash hash_of(std::uint64_t key) const { return KeyHash::of(key, id_); }
   std::uint32_t home_of(KeyHash hash) const { return hash.bucket(shape_.buckets); }
+  // Stash bucket number `i` in the order in which the hash goes through them.
+  std::uint32_t stash_of(KeyHash hash, std::uint32_t i) const {
+    return shape_.buckets + (hash.fingerprint() + i) % shape_.stash_buckets;
+  }
   static LineMeta meta(const Line& line) { return {Persist::load(&line.meta)}; }
   std::uint64_t* stash_filter(std::uint32_t bucket) const {
     return &buckets_[bucket].lines[0].extra;
@@ -102,7 +116,12 @@ class Segment {
   std::uint64_t* segment_word() const { return &buckets_[0].lines[1].extra; }
 
   std::optional<Place> find_in(std::uint32_t bucket, KeyHash hash, std::uint64_t key) const;
-  std::optional<Place> free_place(std::uint32_t bucket) const;
+  // In the two lines from `first` on.
+  static std::optional<Place> find_in_half(Bucket& bucket, unsigned first, KeyHash hash,
+                                           std::uint64_t key);
+  // The first one of `lines` lines, of which those of the hash's half come first.
+  std::optional<Place> free_place(std::uint32_t bucket, KeyHash hash,
+                                  unsigned lines = Bucket::kLines) const;
   unsigned count(std::uint32_t bucket) const;
   // A record of the bucket: with `visitor` one that is a visitor, else one that is not.
   std::optional<Place> pick(std::uint32_t bucket, bool visitor) const;
@@ -117,6 +136,8 @@ class Segment {
                       const std::optional<SegmentKeys>& leaving) const;
   // The line's meta word with only the records whose keys are of `upper`, or only the others.
   LineMeta kept(const Line& line, const SegmentKeys& upper, bool in_upper) const;
+  // Of a segment in DRAM: records go to their half of their home where there is room.
+  void settle() const;
   // For each normal bucket what its stash filter must hold for such records.
   std::vector<std::uint64_t> needed_filters(const SegmentKeys& upper, bool in_upper) const;
   void set_keys(std::uint32_t number, const SegmentKeys& keys) const;
@@ -129,6 +150,33 @@ class Segment {
   std::uint64_t id_;
 };
 
+// Here, as they are most of a look-up.
+
+inline std::optional<Segment::Place> Segment::find_in_half(Bucket& bucket, unsigned first,
+                                                           KeyHash hash, std::uint64_t key) {
+  auto* const lines = &bucket.lines[first];
+  const auto fingerprint = hash.fingerprint();
+  // Of both lines first, so that which line it is costs no wrong prediction.
+  auto places = meta(lines[0]).matching(fingerprint) | meta(lines[1]).matching(fingerprint) << 3;
+  for (; places != 0; places &= places - 1) {
+    const auto place = static_cast<unsigned>(std::countr_zero(places));
+    const Place found{&lines[place / 3], place % 3};
+    if (HF_MUTANT("D02", Persist::load(&found.line->records[found.slot].key) == key, true))
+      return found;
+  }
+  return std::nullopt;
+}
+
+inline std::optional<Segment::Place> Segment::find_near(KeyHash hash, std::uint64_t key) const {
+  return find_in_half(buckets_[home_of(hash)], hash.first_line(), hash, key);
+}
+
+inline void Segment::ask_near(KeyHash hash) const {
+  const auto* const lines = &buckets_[home_of(hash)].lines[hash.first_line()];
+  prefetch_for_read(&lines[0]);
+  prefetch_for_read(&lines[1]);
+}
+
 template <class Writer>
 void Segment::put(Writer& writer, Place place, KeyHash hash, const Record& record, bool visitor) {
   auto& line = *place.line;
@@ -140,6 +188,16 @@ void Segment::put(Writer& writer, Place place, KeyHash hash, const Record& recor
   writer.store(&line.records[place.slot].value, record.value);
   writer.store(&line.meta, now.word);
   writer.write_back(&line, sizeof line);
+}
+
+template <class Writer>
+bool Segment::announce(Writer& writer, KeyHash hash) const {
+  auto* const filter = stash_filter(home_of(hash));
+  const auto before = Persist::load(filter);
+  if (HF_MUTANT("D08", (before & hash.stash_bit()) != 0, before != 0)) return false;
+  writer.store(filter, before | hash.stash_bit());
+  writer.write_back(filter, sizeof *filter);
+  return true;
 }
 
 template <class Visit>

@@ -1,6 +1,7 @@
 // A Dash index: its verbs, its options, how it fills and what it refuses.
 #include <bit>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +18,20 @@ std::unique_ptr<Dash> create(Region& region, const DashOptions& options = {}) {
 
 std::unique_ptr<Dash> open(Region& region) {
   return Dash::open(region, blocks::whole(region)).value();
+}
+
+// How many records a segment has in each half of a bucket: of buckets in order.
+std::vector<unsigned> records_by_half(const Region& region, const DashShape& shape,
+                                      std::uint32_t segment) {
+  std::vector<unsigned> counts;
+  const auto* const buckets =
+      reinterpret_cast<const Bucket*>(region.data() + shape.segment_at(segment));
+  for (std::uint32_t bucket = 0; bucket < shape.buckets + shape.stash_buckets; ++bucket) {
+    for (unsigned line = 0; line < Bucket::kLines; line += 2)
+      counts.push_back(LineMeta{buckets[bucket].lines[line].meta}.count() +
+                       LineMeta{buckets[bucket].lines[line + 1].meta}.count());
+  }
+  return counts;
 }
 
 TEST(Dash, VerbsDoWhatTheySayAndRefuseTheRest) {
@@ -119,6 +134,61 @@ TEST(Dash, KeysThatAllGoToOneSegmentEndAtTheDirectorysDepth) {
 TEST(Dash, ALineCountsItsRecords) {
   for (std::uint64_t held = 0; held < 8; ++held)
     EXPECT_EQ(LineMeta{held << 48 | 0xffff}.count(), std::popcount(held)) << held;
+}
+
+constexpr std::uint32_t kUpperHalf = std::uint32_t{1} << 31;  // Of a bucket: in its lowest bits.
+
+// A look-up that finds its key there reads two lines.
+TEST(Dash, ARecordLiesInItsHalfOfItsHomeWhileThereIsRoom) {
+  auto region = region_of(1 * MiB);
+  const DashShape shape{2, 1, 3, 4};
+  const auto dash = create(region, {2, 1, 3, 4});
+  std::uint16_t number = 0;
+  const auto insert = [&](std::uint32_t bits) {
+    const auto key = key_of_hash(hash_in(0, 2, bits, ++number), id_of(region));
+    dash->insert(key, 1).value();
+  };
+  for (unsigned i = 0; i < 6; ++i)
+    insert(kUpperHalf);
+  EXPECT_EQ(records_by_half(region, shape, 0), (std::vector{0u, 6u, 0u, 0u, 0u, 0u}));
+  // Its half is full: the bucket with fewer records is asked, and there its half first.
+  insert(kUpperHalf);
+  EXPECT_EQ(records_by_half(region, shape, 0), (std::vector{0u, 6u, 0u, 1u, 0u, 0u}));
+  for (unsigned i = 0; i < 6; ++i)
+    insert(0);
+  EXPECT_EQ(records_by_half(region, shape, 0), (std::vector{6u, 6u, 0u, 1u, 0u, 0u}));
+  for (unsigned i = 0; i < 11; ++i)
+    insert(0);
+  EXPECT_EQ(records_by_half(region, shape, 0), (std::vector{6u, 6u, 6u, 6u, 0u, 0u}));
+  insert(kUpperHalf);
+  EXPECT_EQ(records_by_half(region, shape, 0), (std::vector{6u, 6u, 6u, 6u, 0u, 1u}));
+}
+
+TEST(Dash, ASplitTakesRecordsHomeThatFoundNoRoomThere) {
+  auto region = region_of(1 * MiB);
+  const DashShape shape{2, 1, 3, 4};
+  const auto dash = create(region, {2, 1, 3, 4});
+  std::vector<std::uint64_t> keys;
+  const auto insert = [&](std::uint32_t bits) {
+    const auto number = static_cast<std::uint16_t>(keys.size() + 1);
+    keys.push_back(key_of_hash(hash_in(0, 2, bits, number), id_of(region)));
+    dash->insert(keys.back(), keys.size()).value();
+  };
+  for (unsigned i = 0; i < 23; ++i)
+    insert(0);
+  for (unsigned i = 0; i < 7; ++i)
+    insert(1);  // One lies behind its home, six in the stash.
+  for (unsigned i = 0; i < 6; ++i)
+    insert(0);
+  ASSERT_EQ(dash->segments(), 1u);
+  insert(0);
+  ASSERT_EQ(dash->segments(), 2u);
+  EXPECT_EQ(records_by_half(region, shape, 1), (std::vector{6u, 0u, 0u, 0u, 1u, 0u}));
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    EXPECT_EQ(dash->find(keys[i]).value(), i + 1);
+  std::size_t seen = 0;
+  dash->for_each([&](std::uint64_t, std::uint64_t) { ++seen; }).value();
+  EXPECT_EQ(seen, keys.size());
 }
 
 TEST(Dash, ANewIndexTakesNoPlaceThatIsTaken) {
