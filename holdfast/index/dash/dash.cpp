@@ -92,6 +92,9 @@ Result<Dash::Latched> Dash::latch(std::uint32_t number) const {
 Result<Dash::Latched> Dash::latch_for(KeyHash hash) const {
   for (;;) {
     HF_ASSIGN_OR_RETURN(const auto number, directory_.segment_of(hash));
+    // Before the latch, whose locked instruction waits for the stores of the operation before.
+    segment(number).ask_near(hash);
+    segment(number).ask_elsewhere(hash);
     HF_ASSIGN_OR_RETURN(auto latched, latch(number));
     // It may have been split before it was latched.
     HF_ASSIGN_OR_RETURN(const auto now, directory_.segment_of(hash));
