@@ -2,8 +2,8 @@
 // blocks::interleave().
 //
 // What is rare is left to the plain verb: a segment that was not repaired yet, one that was split
-// while it was waited for, a record that must be moved or goes to the stash. It comes
-// afterwards, when the group holds nothing.
+// while it was waited for, one without room in its stash. It comes afterwards, when the group holds
+// nothing.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -130,11 +130,19 @@ class Dash::Insert {
           outcome_ = Errc::kAlreadyExists;
           return Step::kDone;
         }
-        const auto room = segment().room_for(hash_);
-        if (!room) return alone();
-        Segment::put(member, room->place, hash_, record_, room->visits);
-        return Step::kDone;
+        if (const auto room = segment().room_for(hash_)) {
+          Segment::put(member, room->place, hash_, record_, room->visits);
+          return Step::kDone;
+        }
+        if (!segment().stash_room_for(hash_)) return alone();
+        state_ = State::kStash;
+        if (segment().announce(member, hash_) && HF_MUTANT("D46", member.order(), false))
+          return Step::kFence;
+        [[fallthrough]];
       }
+      case State::kStash:
+        Segment::put(member, *segment().stash_room_for(hash_), hash_, record_, false);
+        return Step::kDone;
     }
     return Step::kDone;
   }
@@ -142,7 +150,7 @@ class Dash::Insert {
   Errc outcome() const { return outcome_; }
 
  private:
-  enum class State : std::uint8_t { kBegin, kSegment, kLatch, kWrite };
+  enum class State : std::uint8_t { kBegin, kSegment, kLatch, kWrite, kStash };
   Segment segment() const { return dash_->segment(number_); }
   blocks::NodeLatch& latch() const { return dash_->latches_[number_]; }
   Step alone() {

@@ -189,6 +189,28 @@ TEST(DashCrash, AFullIndexRefusesAnInsertAndKeepsEverything) {
   check_all(run);
 }
 
+// The operations, which are inserts, as one group.
+crash::Protocol<IndexState> one_group(const DashRun& run) {
+  auto protocol = run.protocol();
+  protocol.workload = [run](Region& region, crash::Workload& workload) {
+    const auto dash = Dash::open(region, blocks::whole(region)).value();
+    const auto id = id_of(region);
+    std::vector<DashRecord> records;
+    for (const auto& operation : run.operations) {
+      const auto key = key_of_hash(operation.key, id);
+      (void)dash->find(key);  // The first access to each segment repairs it.
+      records.push_back({key, operation.id});
+    }
+    for (const auto& operation : run.operations)
+      workload.begin(operation.id);
+    std::vector<Errc> outcomes(records.size());
+    dash->insert_many(records, outcomes).value();
+    for (const auto& operation : run.operations)
+      workload.acknowledge(operation.id);
+  };
+  return protocol;
+}
+
 // Three inserts of one group, two of them into one segment: any of them may be lost before the
 // group is acknowledged, and none may be half there. They share fences.
 TEST(DashCrash, InterleavedInsertsAreEachThereOrNot) {
@@ -202,24 +224,7 @@ TEST(DashCrash, InterleavedInsertsAreEachThereOrNot) {
                     {2, kInsert, hashes.next(0, 1)},
                     {3, kInsert, hashes.next(1, 0)}};
   run.after = {{4, kInsert, hashes.next(1, 1)}, {5, kErase, run.before[24].key}};
-  auto protocol = run.protocol();
-  protocol.workload = [run](Region& region, crash::Workload& workload) {
-    const auto dash = Dash::open(region, blocks::whole(region)).value();
-    ASSERT_EQ(dash->segments(), 2u);
-    const auto id = id_of(region);
-    std::vector<DashRecord> records;
-    for (const auto& operation : run.operations) {
-      const auto key = key_of_hash(operation.key, id);
-      (void)dash->find(key);  // The first access to each segment repairs it.
-      records.push_back({key, operation.id});
-    }
-    for (const auto& operation : run.operations)
-      workload.begin(operation.id);
-    std::array<Errc, 3> outcomes;
-    dash->insert_many(records, outcomes).value();
-    for (const auto& operation : run.operations)
-      workload.acknowledge(operation.id);
-  };
+  const auto protocol = one_group(run);
   for (const auto& model : index_models()) {
     const auto report = crash::check(protocol, index_medium(model, 16 * KiB));
     EXPECT_TRUE(report.ok()) << report;
@@ -229,6 +234,21 @@ TEST(DashCrash, InterleavedInsertsAreEachThereOrNot) {
     if (&model == &index_models().front()) {
       EXPECT_EQ(report.operation(1).lines_written_back, 3u);
     }
+  }
+}
+
+// The member of a group that goes to the stash waits for the group's fence between its two steps.
+TEST(DashCrash, InterleavedInsertsIntoTheStashAreAnnouncedFirst) {
+  Hashes hashes(2);
+  DashRun run = run_of(small(2, 1));
+  add_inserts(run.before, hashes, 24, 0);
+  run.operations = {{1, kInsert, hashes.next(0)}};
+  run.after = {{2, kInsert, hashes.next(0)}, {3, kErase, run.before[0].key}};
+  for (const auto& model : index_models()) {
+    const auto report = crash::check(one_group(run), index_medium(model, 16 * KiB));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_TRUE(report.exhaustive());
+    EXPECT_EQ(report.operation(1).barriers(), 2u);  // The filter, then the record.
   }
 }
 
