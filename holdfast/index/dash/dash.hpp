@@ -130,7 +130,7 @@ class Dash {
 
   KeyHash hash_of(std::uint64_t key) const { return KeyHash::of(key, id_); }
   Segment segment(std::uint32_t number) const {
-    return Segment(writer_.persist(), writer_.at(shape_.segment_at(number)), shape_, id_);
+    return Segment(writer_.persist(), segments_ + number * segment_bytes_, shape_, id_);
   }
   Result<SegmentKeys> keys_of(std::uint32_t segment) const;
   // Does what an opening left to the first access, under the latch. In a read-only region it only
@@ -150,6 +150,8 @@ class Dash {
   Claim claim_;
   DurableWriter writer_;
   const dash_detail::DashShape shape_;
+  std::byte* const segments_;  // Where the first one begins.
+  const std::uint64_t segment_bytes_;
   const std::uint64_t id_;
   const bool read_only_;
   dash_detail::SplitWord last_split_;  // That open() found.

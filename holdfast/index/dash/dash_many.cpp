@@ -42,7 +42,7 @@ class Dash::Lookups {
       auto& probe = probes_[i];
       if (!begin(probe)) {
         alone |= std::uint64_t{1} << i;
-      } else if (const auto place = segment(probe).find_near(probe.hash, keys[i])) {
+      } else if (const auto place = Segment::find_in_half(probe.near, probe.hash, keys[i])) {
         values[i] = place->value();
         alone |= std::uint64_t{changed(probe)} << i;
       } else {
@@ -65,6 +65,7 @@ class Dash::Lookups {
     KeyHash hash;
     std::uint32_t number;
     std::uint32_t version;
+    Line* near;
   };
   Segment segment(const Probe& probe) const { return dash_.segment(probe.number); }
   const blocks::NodeLatch& latch(const Probe& probe) const { return dash_.latches_[probe.number]; }
@@ -73,7 +74,8 @@ class Dash::Lookups {
     const auto number = dash_.directory_.segment_of(probe.hash);
     if (!number) return false;
     probe.number = *number;
-    segment(probe).ask_near(probe.hash);
+    probe.near = segment(probe).near(probe.hash);
+    Segment::ask_for_half(probe.near);
     return true;
   }
   // False: somebody holds the segment, or it is not repaired, or not the key's any more.

@@ -69,6 +69,8 @@ Dash::Dash(Region& region, const Extent& extent, const DashShape& shape, std::ui
     : claim_(std::move(claim)),
       writer_(region, extent),
       shape_(shape),
+      segments_(writer_.at(shape.segments_at())),
+      segment_bytes_(shape.segment_bytes()),
       id_(id),
       read_only_(region.read_only()),
       directory_(writer_, shape_, id),

@@ -1,7 +1,6 @@
 #include <holdfast/index/dash/segment.hpp>
 
 #include <holdfast/base/mutant.hpp>
-#include <holdfast/base/prefetch.hpp>
 #include <holdfast/memory/sealed_word.hpp>
 
 namespace holdfast::index::dash_detail {
@@ -11,8 +10,8 @@ namespace holdfast::index::dash_detail {
 std::optional<Segment::Place> Segment::find_in(std::uint32_t bucket, KeyHash hash,
                                                std::uint64_t key) const {
   const auto first = hash.first_line();
-  if (const auto place = find_in_half(buckets_[bucket], first, hash, key)) return place;
-  return find_in_half(buckets_[bucket], first ^ 2, hash, key);
+  if (const auto place = find_in_half(half(bucket, first), hash, key)) return place;
+  return find_in_half(half(bucket, first ^ 2), hash, key);
 }
 
 std::optional<Segment::Place> Segment::find(KeyHash hash, std::uint64_t key) const {
@@ -24,17 +23,14 @@ std::optional<Segment::Place> Segment::find(KeyHash hash, std::uint64_t key) con
 
 void Segment::ask_elsewhere(KeyHash hash) const {
   const auto home = home_of(hash);
-  const auto* const rest = &buckets_[home].lines[hash.first_line() ^ 2];
-  prefetch_for_read(&rest[0]);
-  prefetch_for_read(&rest[1]);
-  for (const auto& line : buckets_[after(home)].lines)
-    prefetch_for_read(&line);
+  ask_for_half(half(home, hash.first_line() ^ 2));
+  ask_for_half(half(after(home), 0));
+  ask_for_half(half(after(home), 2));
 }
 
 std::optional<Segment::Place> Segment::find_elsewhere(KeyHash hash, std::uint64_t key) const {
   const auto home = home_of(hash);
-  if (const auto place = find_in_half(buckets_[home], hash.first_line() ^ 2, hash, key))
-    return place;
+  if (const auto place = find_in_half(half(home, hash.first_line() ^ 2), hash, key)) return place;
   if (const auto place = find_in(after(home), hash, key)) return place;
   if (!is_announced(hash)) return std::nullopt;
   for (std::uint32_t i = 0; i < shape_.stash_buckets; ++i) {

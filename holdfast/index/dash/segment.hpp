@@ -41,10 +41,19 @@ class Segment {
   std::optional<Place> find(KeyHash hash, std::uint64_t key) const;
   // The two parts of find(), and asking for the lines that they read: the half of its home where
   // most keys are, and the rest.
-  std::optional<Place> find_near(KeyHash hash, std::uint64_t key) const;
+  std::optional<Place> find_near(KeyHash hash, std::uint64_t key) const {
+    return find_in_half(near(hash), hash, key);
+  }
   std::optional<Place> find_elsewhere(KeyHash hash, std::uint64_t key) const;
-  void ask_near(KeyHash hash) const;
+  void ask_near(KeyHash hash) const { ask_for_half(near(hash)); }
   void ask_elsewhere(KeyHash hash) const;
+  // Halves of buckets: two lines each.
+  Line* near(KeyHash hash) const { return half(home_of(hash), hash.first_line()); }
+  static void ask_for_half(const Line* lines) {
+    prefetch_for_read(&lines[0]);
+    prefetch_for_read(&lines[1]);
+  }
+  static std::optional<Place> find_in_half(Line* lines, KeyHash hash, std::uint64_t key);
 
   // A free place in the key's half of its home. If that is full: a free place in one of the key's
   // two buckets, the one with fewer records.
@@ -104,6 +113,7 @@ class Segment {
     return bucket == 0 ? shape_.buckets - 1 : bucket - 1;
   }
   KeyHash hash_of(std::uint64_t key) const { return KeyHash::of(key, id_); }
+  Line* half(std::uint32_t bucket, unsigned first) const { return &buckets_[bucket].lines[first]; }
   std::uint32_t home_of(KeyHash hash) const { return hash.bucket(shape_.buckets); }
   // Stash bucket number `i` in the order in which the hash goes through them.
   std::uint32_t stash_of(KeyHash hash, std::uint32_t i) const {
@@ -116,9 +126,6 @@ class Segment {
   std::uint64_t* segment_word() const { return &buckets_[0].lines[1].extra; }
 
   std::optional<Place> find_in(std::uint32_t bucket, KeyHash hash, std::uint64_t key) const;
-  // In the two lines from `first` on.
-  static std::optional<Place> find_in_half(Bucket& bucket, unsigned first, KeyHash hash,
-                                           std::uint64_t key);
   // The first one of `lines` lines, of which those of the hash's half come first.
   std::optional<Place> free_place(std::uint32_t bucket, KeyHash hash,
                                   unsigned lines = Bucket::kLines) const;
@@ -150,11 +157,9 @@ class Segment {
   std::uint64_t id_;
 };
 
-// Here, as they are most of a look-up.
-
-inline std::optional<Segment::Place> Segment::find_in_half(Bucket& bucket, unsigned first,
-                                                           KeyHash hash, std::uint64_t key) {
-  auto* const lines = &bucket.lines[first];
+// Here, as it is most of a look-up.
+inline std::optional<Segment::Place> Segment::find_in_half(Line* lines, KeyHash hash,
+                                                           std::uint64_t key) {
   const auto fingerprint = hash.fingerprint();
   // Of both lines first, so that which line it is costs no wrong prediction.
   auto places = meta(lines[0]).matching(fingerprint) | meta(lines[1]).matching(fingerprint) << 3;
@@ -165,16 +170,6 @@ inline std::optional<Segment::Place> Segment::find_in_half(Bucket& bucket, unsig
       return found;
   }
   return std::nullopt;
-}
-
-inline std::optional<Segment::Place> Segment::find_near(KeyHash hash, std::uint64_t key) const {
-  return find_in_half(buckets_[home_of(hash)], hash.first_line(), hash, key);
-}
-
-inline void Segment::ask_near(KeyHash hash) const {
-  const auto* const lines = &buckets_[home_of(hash)].lines[hash.first_line()];
-  prefetch_for_read(&lines[0]);
-  prefetch_for_read(&lines[1]);
 }
 
 template <class Writer>
