@@ -54,8 +54,8 @@ void print_preface(const results::Document& document) {
 int run_suite(SuiteBenchArguments& arguments) {
   auto& options = arguments.options;
   const auto& command = arguments.bench.command;
-  if (arguments.bench.check_mix != nullptr) {
-    if (const auto status = arguments.bench.check_mix(options); !status) {
+  if (arguments.bench.check_choices != nullptr) {
+    if (const auto status = arguments.bench.check_choices(options); !status) {
       complain("holdfast " + command, plain(status.error()));
       return kExitBadRequest;
     }
@@ -98,6 +98,17 @@ int run_suite(SuiteBenchArguments& arguments) {
   return bench::exit_code(result->trustworthy, result->interrupted);
 }
 
+void add_choices(CLI::App& app, bb::BlocksBenchOptions& options) {
+  app.add_option("--mix", options.mix,
+                 "What point measures in place of its own operations, in percent: "
+                 "find:70,update:20,insert:10");
+  app.add_option("--zipf", options.zipf,
+                 "Exponent of Zipf's distribution in point: above 0 (almost uniform), below 1")
+      ->capture_default_str();
+  app.add_option("--sizes", options.sizes,
+                 "Bytes of keys + values in bytes, in place of its own: 16+100,32+1000");
+}
+
 }  // namespace
 
 void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) {
@@ -134,11 +145,7 @@ void add_suite_bench(CLI::App& parent, const SuiteBench& bench, int& exit_code) 
   app.add_option("--seconds", options.seconds, "Seconds a phase takes at most")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of random places")->capture_default_str();
-  if (bench.check_mix != nullptr) {
-    app.add_option("--mix", options.mix,
-                   "What point measures in place of its own operations, in percent: "
-                   "find:70,update:20,insert:10");
-  }
+  if (bench.check_choices != nullptr) add_choices(app, options);
   if (bench.peers) {
     app.add_option("--peer-directory", options.peer_directory,
                    "For peers that need files (default: beside --region, or /dev/shm)");

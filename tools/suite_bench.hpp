@@ -20,8 +20,8 @@ struct SuiteBench {
   std::vector<bench::blocks::Suite> suites;
   bool peers = false;                                    // Some need files beside the region.
   void (*prepare)(const std::string& region) = nullptr;  // Called before anything is measured.
-  // There is --mix, and this says whether it can be.
-  Status (*check_mix)(const bench::blocks::BlocksBenchOptions&) = nullptr;
+  // There are --mix, --zipf and --sizes, and this says whether they can be.
+  Status (*check_choices)(const bench::blocks::BlocksBenchOptions&) = nullptr;
 };
 
 // Its callback sets `exit_code`: 0 done, 1 failed or interrupted, 2 the request was wrong, 3 a row

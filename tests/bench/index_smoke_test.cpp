@@ -1,13 +1,17 @@
 // Every suite of `holdfast index bench` at its smallest: it runs, and its answers are right.
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <holdfast/bench/index/index_suites.hpp>
 #include <holdfast/bench/index/key_choice.hpp>
 #include <holdfast/bench/index/mix.hpp>
+#include <holdfast/bench/index/record_sizes.hpp>
 
 namespace holdfast::bench::index {
 namespace {
@@ -43,7 +47,7 @@ TEST(IndexBench, AMixOfOnesOwnIsMeasuredAndItsAnswersAreRight) {
   options.suites = {"point"};
   for (const auto* mix : {"find:70,update:20,insert:10", "insert:50,find:50", "update:100"}) {
     options.mix = mix;
-    ASSERT_TRUE(check_mix(options));
+    ASSERT_TRUE(check_choices(options));
     const auto result = blocks::run_suites("index bench", suites(), options);
     ASSERT_TRUE(result) << result.error().message();
     std::set<std::string> subjects;
@@ -89,7 +93,59 @@ TEST(IndexBench, AMixThatIsNoneIsRefused) {
   auto options = smallest("dram");
   options.mix = "find:100";
   options.suites = {"scan"};
-  EXPECT_EQ(check_mix(options).code(), Errc::kInvalidOption);
+  EXPECT_EQ(check_choices(options).code(), Errc::kInvalidOption);
+}
+
+TEST(IndexBench, SizesOfOnesOwnAreMeasuredAndTheirAnswersAreRight) {
+  auto options = smallest("dram?granularity=line");
+  options.suites = {"bytes"};
+  options.sizes = "24+64,1024+16384";
+  ASSERT_TRUE(check_choices(options));
+  const auto result = blocks::run_suites("index bench", suites(), options);
+  ASSERT_TRUE(result) << result.error().message();
+  std::set<std::pair<double, double>> seen;
+  for (const auto& row : result->document.rows) {
+    seen.insert({row.number("key_bytes"), row.number("value_bytes")});
+    EXPECT_EQ(row.invalid_reason().find("wrong"), std::string::npos) << row.invalid_reason();
+  }
+  EXPECT_EQ(seen, (std::set<std::pair<double, double>>{{24, 64}, {1'024, 16'384}}));
+  EXPECT_EQ(result->document.command.text("sizes"), options.sizes);
+}
+
+TEST(IndexBench, SizesThatAreNoneAreRefused) {
+  EXPECT_EQ(RecordSizes::parse("8+8,16+100").value(),
+            (std::vector<RecordSizes>{{8, 8}, {16, 100}}));
+  for (const auto* text : {"", "16", "16+", "+16", "7+8", "8+7", "1025+8", "8+16385", "8+8,",
+                           "8+8,8+8", "8 + 8", "-8+8", "8+8+8", "4294967304+8"}) {
+    const auto sizes = RecordSizes::parse(text);
+    ASSERT_EQ(sizes.code(), Errc::kInvalidOption) << text;
+    EXPECT_NE(sizes.error().detail.find("8 to 1024 bytes and a value 8 to 16384"),
+              std::string::npos)
+        << sizes.error().detail;
+  }
+  auto options = smallest("dram");
+  options.sizes = "8+8";
+  options.suites = {"point"};
+  EXPECT_EQ(check_choices(options).code(), Errc::kInvalidOption);
+}
+
+TEST(IndexBench, AnExponentOfZipfIsNamedAndChecked) {
+  auto options = smallest("dram");
+  options.suites = {"point"};
+  options.only = {"zipf"};
+  options.zipf = 0.5;
+  ASSERT_TRUE(check_choices(options));
+  const auto result = blocks::run_suites("index bench", suites(), options);
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_FALSE(result->document.rows.empty());
+  for (const auto& row : result->document.rows)
+    EXPECT_EQ(row.text("keys"), "zipf 0.5");
+  for (const double wrong : {0.0, 1.0, -0.5, 2.0, std::nan("")}) {
+    options.zipf = wrong;
+    EXPECT_EQ(check_choices(options).code(), Errc::kInvalidOption) << wrong;
+  }
+  options.zipf = 0.5, options.suites = {"scan"};
+  EXPECT_EQ(check_choices(options).code(), Errc::kInvalidOption);
 }
 
 TEST(IndexBench, AnUnknownSuiteIsRefusedByName) {
@@ -113,6 +169,16 @@ TEST(IndexBench, KeysAreDrawnAsTheirDistributionSays) {
   };
   EXPECT_NEAR(static_cast<double>(distinct(Distribution::kUniform)), 0.632 * kRecords, 2'000);
   EXPECT_LT(distinct(Distribution::kZipf), kRecords / 2);
+  const auto share_of_hottest = [](double exponent) {
+    const KeyChoice choice(Distribution::kZipf, kRecords, 1, exponent);
+    const auto hottest = key_of(mix64(1) % kRecords);  // Rank 0, scattered.
+    unsigned seen = 0;
+    for (std::uint64_t i = 0; i < kRecords; ++i)
+      seen += choice.key(i) == hottest;
+    return static_cast<double>(seen) / kRecords;
+  };
+  for (const double exponent : {0.5, 0.8, 0.99})
+    EXPECT_NEAR(share_of_hottest(exponent) * Zipf::zeta(kRecords, exponent), 1, 0.2) << exponent;
   EXPECT_LT(distinct(Distribution::kSelfSimilar), kRecords / 2);
 }
 

@@ -143,6 +143,8 @@ results::Fields command_of(const std::string& name, const BlocksBenchOptions& op
   command.set("phase_seconds_max", options.seconds);
   command.set("seed", options.seed);
   if (!options.mix.empty()) command.set("mix", options.mix);
+  if (options.zipf != Zipf::kYcsbTheta) command.set("zipf", options.zipf);
+  if (!options.sizes.empty()) command.set("sizes", options.sizes);
   return command;
 }
 

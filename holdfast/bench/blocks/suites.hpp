@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/base/random.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/bench/calibration.hpp>
 #include <holdfast/bench/runner.hpp>
@@ -42,6 +43,10 @@ struct BlocksBenchOptions {
   bool latency = false;       // Percentiles, from a pass of their own.
   // For suites that mix operations (bench/index/mix.hpp); empty: what they have.
   std::string mix;
+  // For suites that draw keys by Zipf (bench/index/key_choice.hpp): above 0, below 1.
+  double zipf = Zipf::kYcsbTheta;
+  // For suites whose keys and values have lengths (bench/index/record_sizes.hpp); empty: theirs.
+  std::string sizes;
   bool progress = false;
   std::uint64_t seed = 1;
 

@@ -14,12 +14,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
 #include <holdfast/base/epoch.hpp>
 #include <holdfast/bench/blocks/suites.hpp>
 #include <holdfast/bench/index/key_choice.hpp>
+#include <holdfast/bench/index/record_sizes.hpp>
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/index/dash/byte_dash.hpp>
 #include <holdfast/index/dash/dash.hpp>
@@ -124,12 +126,12 @@ using DashAdapter = MediumAdapter<holdfast::index::Dash, false, holdfast::index:
 using FpTreeAdapter = MediumAdapter<holdfast::index::FpTree, true, holdfast::index::FpRecord>;
 using FastFairAdapter = MediumAdapter<holdfast::index::FastFair, true, NoRecord>;
 
-// Keys and values of these many bytes, 8 at least: the numbers, and what fills them up.
-template <unsigned kKeyBytes, unsigned kValueBytes>
+// Keys and values of any length: the numbers, and what fills them up.
 class ByteDashAdapter {
  public:
   static constexpr bool kScans = false, kMany = false, kUpdates = true, kPersistent = true;
-  explicit ByteDashAdapter(const blocks::Context& context) : context_(context) {}
+  ByteDashAdapter(const blocks::Context& context, RecordSizes sizes)
+      : context_(context), sizes_(sizes) {}
   Status create(std::uint64_t) {
     HF_RETURN_IF_ERROR(clear_place(context_));
     holdfast::index::ByteDashOptions options;
@@ -146,38 +148,39 @@ class ByteDashAdapter {
   }
   class Session {
    public:
-    explicit Session(ByteDashAdapter& adapter) : index_(*adapter.index_) {}
+    explicit Session(ByteDashAdapter& adapter)
+        : index_(*adapter.index_), key_(adapter.sizes_.key), value_(adapter.sizes_.value) {}
     bool insert(std::uint64_t key, std::uint64_t value) {
-      return index_.insert(Text<kKeyBytes>(key).view(), Text<kValueBytes>(value).view())
-          .has_value();
+      return index_.insert(key_.of(key), value_.of(value)).has_value();
     }
     bool update(std::uint64_t key, std::uint64_t value) {
-      return index_.update(Text<kKeyBytes>(key).view(), Text<kValueBytes>(value).view())
-          .has_value();
+      return index_.update(key_.of(key), value_.of(value)).has_value();
     }
-    bool erase(std::uint64_t key) { return index_.erase(Text<kKeyBytes>(key).view()).has_value(); }
+    bool erase(std::uint64_t key) { return index_.erase(key_.of(key)).has_value(); }
     std::optional<std::uint64_t> find(std::uint64_t key) {
-      const auto found = index_.find(Text<kKeyBytes>(key).view());
-      if (!found || found->size() != kValueBytes) return std::nullopt;
+      const auto found = index_.find(key_.of(key));
+      if (!found || found->size() != value_.size()) return std::nullopt;
       std::uint64_t value;
       std::memcpy(&value, found->data(), sizeof value);
       return value;
     }
 
    private:
-    template <unsigned kBytes>
     class Text {
      public:
-      explicit Text(std::uint64_t number) {
-        std::memset(bytes_, 'x', kBytes);
-        std::memcpy(bytes_, &number, sizeof number);
+      explicit Text(unsigned bytes) : bytes_(bytes, 'x') {}
+      std::size_t size() const { return bytes_.size(); }
+      // Until the next one.
+      std::string_view of(std::uint64_t number) {
+        std::memcpy(bytes_.data(), &number, sizeof number);
+        return bytes_;
       }
-      std::string_view view() const { return {bytes_, kBytes}; }
 
      private:
-      char bytes_[kBytes];
+      std::string bytes_;
     };
     holdfast::index::ByteDash& index_;
+    Text key_, value_;
   };
   std::uint64_t medium_bytes() const {
     const auto& log = index_->log();
@@ -188,6 +191,7 @@ class ByteDashAdapter {
 
  private:
   const blocks::Context& context_;
+  const RecordSizes sizes_;
   std::unique_ptr<holdfast::index::ByteDash> index_;
 };
 

@@ -6,12 +6,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <holdfast/bench/index/adapters.hpp>
 #include <holdfast/bench/index/index_suites.hpp>
 #include <holdfast/bench/index/key_choice.hpp>
 #include <holdfast/bench/index/mix.hpp>
+#include <holdfast/bench/index/record_sizes.hpp>
 
 namespace holdfast::bench::index {
 
@@ -24,15 +26,20 @@ class IndexSubject final : public blocks::BlockSubject {
   using Session = typename Adapter::Session;
 
  public:
-  // records: 0 for records_of().
-  IndexSubject(const blocks::Context& context, Distribution distribution, std::uint64_t records = 0)
+  // records: 0 for records_of(). sizes: for an adapter whose keys and values have lengths.
+  IndexSubject(const blocks::Context& context, Distribution distribution, std::uint64_t records = 0,
+               RecordSizes sizes = {})
       : BlockSubject(context),
         distribution_(distribution),
         mix_(context.options.mix.empty() ? Mix{} : Mix::parse(context.options.mix).value()),
-        records_(records != 0 ? records : records_of(context)) {}
+        records_(records != 0 ? records : records_of(context)),
+        sizes_(sizes) {}
 
   Status create() override {
-    adapter_.emplace(context_);
+    if constexpr (std::is_constructible_v<Adapter, const blocks::Context&, RecordSizes>)
+      adapter_.emplace(context_, sizes_);
+    else
+      adapter_.emplace(context_);
     return adapter_->create(records_);
   }
   Status prefill() override {
@@ -76,8 +83,7 @@ class IndexSubject final : public blocks::BlockSubject {
     if constexpr (kInterleaved)
       return operation == "insert" ? insert_many(thread, session) : find_many(thread, session);
     if (operation == "insert") return insert(thread, session);
-    const KeyChoice choice(distribution_, records_,
-                           context_.options.seed + thread.index() * 1000 + thread.phase().number);
+    const auto choice = choose_keys(thread);
     if (operation == "find") return mixed(thread, session, choice, 0);
     if (operation == "update") return mixed(thread, session, choice, 100);
     if (operation == "mixed_90_10") return mixed(thread, session, choice, 10);
@@ -107,6 +113,11 @@ class IndexSubject final : public blocks::BlockSubject {
   // Each thread has numbers of its own.
   std::uint64_t new_key(unsigned thread, std::uint64_t i) const {
     return key_of(records_ + thread * (records_ / 4 + 4'096) + i);
+  }
+  KeyChoice choose_keys(const PhaseThread& thread) const {
+    const auto& options = context_.options;
+    const auto seed = options.seed + thread.index() * 1000 + thread.phase().number;
+    return KeyChoice(distribution_, records_, seed, options.zipf);
   }
   static void check(PhaseThread& thread, std::uint64_t key,
                     const std::optional<std::uint64_t>& value) {
@@ -174,8 +185,7 @@ class IndexSubject final : public blocks::BlockSubject {
   }
 
   Status find_many(PhaseThread& thread, Session& session) {
-    const KeyChoice choice(distribution_, records_,
-                           context_.options.seed + thread.index() * 1000 + thread.phase().number);
+    const auto choice = choose_keys(thread);
     std::array<std::uint64_t, kGroup> keys;
     std::array<std::optional<std::uint64_t>, kGroup> values;
     return blocks::timed_loop(thread, 1, kGroup, kGroup * 16, [&](std::uint64_t call) {
@@ -206,6 +216,7 @@ class IndexSubject final : public blocks::BlockSubject {
   const Distribution distribution_;
   const Mix mix_;  // With no shares: none was asked for.
   const std::uint64_t records_;
+  const RecordSizes sizes_;
   std::optional<Adapter> adapter_;
   std::array<std::uint64_t, 64> inserted_{};  // By thread, in the last phase.
 };

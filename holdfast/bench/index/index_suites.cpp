@@ -1,6 +1,8 @@
 #include <holdfast/bench/index/index_suites.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <string>
 #include <utility>
 
@@ -27,15 +29,23 @@ SubjectEntry absl_entry(const Context& context, Distribution distribution) {
   return blocks::module_entry<Distribution>("absl", "absl-btree-dram", context, distribution);
 }
 
+// "zipf", or "zipf 0.8" where the exponent is not the usual one.
+std::string zipf_name(double exponent) {
+  if (exponent == Zipf::kYcsbTheta) return "zipf";
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), exponent).ptr;
+  return "zipf " + std::string(digits.data(), end);
+}
+
 std::vector<Experiment> point_experiments(const Context& context) {
   std::vector<Experiment> experiments;
-  const std::pair<const char*, Distribution> drawn[] = {
+  const std::pair<std::string, Distribution> drawn[] = {
       {"uniform", Distribution::kUniform},
-      {"zipf", Distribution::kZipf},
+      {zipf_name(context.options.zipf), Distribution::kZipf},
       {"self-similar", Distribution::kSelfSimilar}};
   for (const auto& [name, distribution] : drawn) {
     Experiment experiment;
-    experiment.name = std::string("point ") + name;
+    experiment.name = "point " + name;
     experiment.what = "PiBench: operations one by one and mixed, by how keys are drawn";
     experiment.part = "point";
     experiment.parameters.set("keys", name);
@@ -74,30 +84,29 @@ std::vector<Experiment> scan_experiments(const Context& context) {
 }
 
 // Keys and values that are longer than a word.
-template <unsigned kKeyBytes, unsigned kValueBytes>
-void add_bytes(std::vector<Experiment>& experiments, const Context& context) {
+Experiment bytes_experiment(const Context& context, const RecordSizes& sizes) {
   Experiment experiment;
   experiment.name =
-      "bytes " + std::to_string(kKeyBytes) + " + " + std::to_string(kValueBytes) + " B";
+      "bytes " + std::to_string(sizes.key) + " + " + std::to_string(sizes.value) + " B";
   experiment.what = "Dash over a log, by the length of keys and values";
   experiment.part = "bytes";
-  experiment.parameters.set("key_bytes", std::uint64_t{kKeyBytes});
-  experiment.parameters.set("value_bytes", std::uint64_t{kValueBytes});
+  experiment.parameters.set("key_bytes", std::uint64_t{sizes.key});
+  experiment.parameters.set("value_bytes", std::uint64_t{sizes.value});
   // Twice what the records and their frames take, and as much again for what is overwritten.
   const auto records = context.options.region_bytes / (context.options.quick ? 64 : 1) /
-                       (4 * (kKeyBytes + kValueBytes + 64));
-  experiment.plan.subjects.push_back(
-      blocks::subject_entry<IndexSubject<ByteDashAdapter<kKeyBytes, kValueBytes>>>(
-          "byte-dash", context, Distribution::kUniform, records));
+                       (4 * (sizes.key + sizes.value + 64));
+  experiment.plan.subjects.push_back(blocks::subject_entry<IndexSubject<ByteDashAdapter>>(
+      "byte-dash", context, Distribution::kUniform, records, sizes));
   experiment.plan.operations = {{"find", {}}, {"update", {}}, {"insert", {}}};
   experiment.plan.baseline = "byte-dash";
-  experiments.push_back(std::move(experiment));
+  return experiment;
 }
 std::vector<Experiment> bytes_experiments(const Context& context) {
+  const auto& chosen = context.options.sizes;
+  const auto all = RecordSizes::parse(chosen.empty() ? "8+8,16+100,32+1000" : chosen).value();
   std::vector<Experiment> experiments;
-  add_bytes<8, 8>(experiments, context);
-  add_bytes<16, 100>(experiments, context);
-  add_bytes<32, 1'000>(experiments, context);
+  for (const auto& sizes : all)
+    experiments.push_back(bytes_experiment(context, sizes));
   return experiments;
 }
 
@@ -178,14 +187,29 @@ const std::vector<blocks::Suite>& suites() {
   return all;
 }
 
-Status check_mix(const blocks::BlocksBenchOptions& options) {
-  if (options.mix.empty()) return {};
-  HF_RETURN_IF_ERROR(Mix::parse(options.mix));
-  const auto& chosen = options.suites;
-  if (chosen.empty() || std::find(chosen.begin(), chosen.end(), "point") != chosen.end()) return {};
-  return Error{
-      Errc::kInvalidOption,
-      "--mix '" + options.mix + "': it is for the suite point, which is not among --suite"};
+Status check_choices(const blocks::BlocksBenchOptions& options) {
+  const auto for_suite = [&](const char* suite, const std::string& option) -> Status {
+    const auto& chosen = options.suites;
+    if (chosen.empty() || std::find(chosen.begin(), chosen.end(), suite) != chosen.end()) return {};
+    return Error{Errc::kInvalidOption,
+                 option + ": it is for the suite " + suite + ", which is not among --suite"};
+  };
+  if (!options.mix.empty()) {
+    HF_RETURN_IF_ERROR(Mix::parse(options.mix));
+    HF_RETURN_IF_ERROR(for_suite("point", "--mix '" + options.mix + "'"));
+  }
+  if (options.zipf != Zipf::kYcsbTheta) {
+    const auto option = "--zipf " + std::to_string(options.zipf);
+    if (!(options.zipf > 0 && options.zipf < 1))
+      return Error{Errc::kInvalidOption,
+                   option + ": above 0 (almost uniform) and below 1 (most skewed): 0.8"};
+    HF_RETURN_IF_ERROR(for_suite("point", option));
+  }
+  if (!options.sizes.empty()) {
+    HF_RETURN_IF_ERROR(RecordSizes::parse(options.sizes));
+    HF_RETURN_IF_ERROR(for_suite("bytes", "--sizes '" + options.sizes + "'"));
+  }
+  return {};
 }
 
 // A sixty-fourth of the bytes: 16 for the record, the rest for half full nodes and new keys.

@@ -22,9 +22,9 @@ namespace holdfast::bench::index {
 
 const std::vector<blocks::Suite>& suites();
 
-// Whether suites can be run with options.mix: `point` has it in place of its own operations. Before
-// run_suites(). Errors: kInvalidOption.
-Status check_mix(const blocks::BlocksBenchOptions& options);
+// Whether suites can be run with options.mix and options.zipf, which are for `point`, and with
+// options.sizes, which are for `bytes`. Before run_suites(). Errors: kInvalidOption.
+Status check_choices(const blocks::BlocksBenchOptions& options);
 
 // Records that an index holds before it is measured.
 std::uint64_t records_of(const blocks::Context& context);

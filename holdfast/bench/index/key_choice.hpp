@@ -29,10 +29,12 @@ constexpr bool is_value_of(std::uint64_t value, std::uint64_t key) {
 
 class KeyChoice {
  public:
-  KeyChoice(Distribution distribution, std::uint64_t records, std::uint64_t seed)
+  // exponent: of Zipf's distribution, above 0 and below 1.
+  KeyChoice(Distribution distribution, std::uint64_t records, std::uint64_t seed,
+            double exponent = Zipf::kYcsbTheta)
       : numbers_(kListed) {
     Random random(seed);
-    const Zipf zipf(records);
+    const Zipf zipf(records, exponent);
     for (auto& number : numbers_)
       number = draw(distribution, records, zipf, random);
   }
