@@ -140,9 +140,11 @@ class NodeWriter {
     constant("std::uint64_t", "kLast", number_text(rank.last) + "u");
     constant("bool", "kRetracts", plan_.nodes[node_.inputs[0]].updating ? "true" : "false");
     constant("bool", "kLatest", rank.latest ? "true" : "false");
-    if (rank.ranking != sql::Ranking::kRowNumber)
+    if (rank.ranking != sql::Ranking::kRowNumber) {
       constant("Ranking", "kRanking",
                rank.ranking == sql::Ranking::kRank ? "Ranking::kRank" : "Ranking::kDenseRank");
+      constant("bool", "kNumbered", rank.numbered ? "true" : "false");
+    }
     alias("Key", key_type(rank.partition));
     key("key", "Row", rank.partition, 0);
     compare(rank.order);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include <holdfast/stream/graph/simple_operators.hpp>
@@ -45,7 +46,16 @@ std::string partition_in(const std::string& key) { return key.substr(4, key.size
 
 bool RankedBefore::operator()(const RankedRow& left, const RankedRow& right) const {
   const int compared = compare_keys(left.keys, right.keys, *order);
-  return compared != 0 ? compared < 0 : left.number < right.number;
+  if (compared != 0) return compared < 0;
+  return std::tie(left.bytes, left.number) < std::tie(right.bytes, right.number);
+}
+
+bool RankedBefore::operator()(const sql::Row& keys, const RankedRow& row) const {
+  return compare_keys(keys, row.keys, *order) < 0;
+}
+
+bool RankedBefore::operator()(const RankedRow& row, const sql::Row& keys) const {
+  return compare_keys(row.keys, keys, *order) < 0;
 }
 
 // ---- Running ----
@@ -53,6 +63,8 @@ RunningRank::RunningRank(const Parts& parts, bool retracts)
     : Operator(parts),
       rank_(std::get<sql::Rank>(parts.node.what)),
       retracts_(retracts),
+      tied_(rank_.ranking != sql::Ranking::kRowNumber),
+      dense_(rank_.ranking == sql::Ranking::kDenseRank),
       table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {0, 4, 1}}, parts.retention,
              StateStore::Grouping::kFirstPart),
       sweeps_(parts.retention) {}
@@ -65,7 +77,7 @@ std::string RunningRank::state_key(const std::string& partition, std::int64_t nu
 }
 
 Result<RankedRow> RunningRank::ranked(const sql::Row& row, std::int64_t number) const {
-  RankedRow ranked{{}, row, number};
+  RankedRow ranked{{}, row, number, tied_ ? bytes_of(row, columns_of(0)) : std::string()};
   HF_RETURN_IF_ERROR(evaluate_keys(rank_.order, row, ranked.keys));
   return ranked;
 }
@@ -81,43 +93,118 @@ bool RunningRank::is_behind_all(const Rows& rows, const RankedRow& row) const {
          RankedBefore{&rank_.order}(*rows.rbegin(), row);
 }
 
-// The first rows, up to the last that is shown.
-std::vector<RunningRank::Shown> RunningRank::shown(const Rows& rows) const {
-  std::vector<Shown> first;
-  std::uint64_t number = 0;
-  for (auto row = rows.begin(); row != rows.end(); ++row) {
-    const bool equals = !first.empty() && are_equal(*std::prev(row), *row, rank_.order);
-    number = next_number_of(rank_.ranking, number, first.size(), equals);
-    if (number > rank_.last) break;
-    first.push_back({&row->row, number});
+// Of rows that are the same the one that came first.
+Result<RunningRank::Place> RunningRank::find(const Rows& rows, const sql::Row& row) const {
+  // Before all rows that are equal to it in the ranking, or the same.
+  HF_ASSIGN_OR_RETURN(const auto like, ranked(row, std::numeric_limits<std::int64_t>::min()));
+  const auto bytes = bytes_of(row, columns_of(0));
+  auto place = rows.lower_bound(like);
+  const auto is_equal = [&] { return place != rows.end() && are_equal(*place, like, rank_.order); };
+  while (!tied_ && is_equal() && bytes_of(place->row, columns_of(0)) != bytes)
+    ++place;
+  return is_equal() && bytes_of(place->row, columns_of(0)) == bytes ? place : rows.end();
+}
+
+Status RunningRank::show(RowKind kind, const RankedRow& row, std::uint64_t number) {
+  if (!rank_.numbered) return emit(kind, row.row);
+  sql::Row result = row.row;
+  result.push_back(sql::Value::of(static_cast<sql::Int128>(number)));
+  return emit(kind, result);
+}
+
+// A row has come, or is to go. The first row that is not shown, if it came.
+Result<RunningRank::Place> RunningRank::show_change(const Rows& rows, Place at, bool came) {
+  if (!tied_) return show_moved(rows, at, came);
+  const auto number = tied_number(rows, at->keys);
+  if (number > rank_.last) return at;
+  if (is_shown(number))
+    HF_RETURN_IF_ERROR(show(came ? RowKind::kInsert : RowKind::kDelete, *at, number));
+  return show_behind(rows, at, number, came);
+}
+
+// ---- Where each row has a number of its own ----
+
+// How many stand before it, up to the last: it looks from both ends.
+std::uint64_t RunningRank::number_at(const Rows& rows, Place at) const {
+  std::uint64_t before = 0;
+  for (auto first = rows.begin(), last = rows.end(); first != at && before < rank_.last;
+       ++first, --last, ++before) {
+    if (last == at) return rows.size() - before;
   }
-  return first;
+  return before;
 }
 
-sql::Row RunningRank::numbered(const sql::Row& row, std::uint64_t number) const {
-  sql::Row result = row;
-  if (rank_.numbered) result.push_back(sql::Value::of(static_cast<sql::Int128>(number)));
-  return result;
-}
-
-// From the first row on that stands elsewhere.
-Status RunningRank::show_change(const std::vector<Shown>& before, const std::vector<Shown>& after) {
-  const auto from = std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first -
-                    before.begin();
-  const std::size_t end = std::max(before.size(), after.size());
-  for (auto i = static_cast<std::size_t>(from); i < end; ++i) {
-    const bool was = i < before.size() && before[i].number >= rank_.first;
-    const bool is = i < after.size() && after[i].number >= rank_.first;
-    if (was) {
-      HF_RETURN_IF_ERROR(emit(is ? RowKind::kUpdateBefore : RowKind::kDelete,
-                              numbered(*before[i].row, before[i].number)));
+// From the row on, each number has another row.
+Result<RunningRank::Place> RunningRank::show_moved(const Rows& rows, Place at, bool came) {
+  auto number = number_at(rows, at) + 1;
+  auto place = at;
+  for (; place != rows.end() && number <= rank_.last; ++number) {
+    const auto* const row = &*place++;
+    const auto* const next = place == rows.end() ? nullptr : &*place;
+    const auto *const was = came ? next : row, *const is = came ? row : next;
+    if (number < rank_.first) continue;
+    if (was != nullptr) {
+      HF_RETURN_IF_ERROR(
+          show(is != nullptr ? RowKind::kUpdateBefore : RowKind::kDelete, *was, number));
     }
-    if (is) {
-      HF_RETURN_IF_ERROR(emit(was ? RowKind::kUpdateAfter : RowKind::kInsert,
-                              numbered(*after[i].row, after[i].number)));
+    if (is != nullptr) {
+      HF_RETURN_IF_ERROR(
+          show(was != nullptr ? RowKind::kUpdateAfter : RowKind::kInsert, *is, number));
+    }
+  }
+  return place;
+}
+
+// ---- Where equal rows have one number ----
+
+// The number of a row, whether it is there or not; above the last: it is not shown.
+std::uint64_t RunningRank::tied_number(const Rows& rows, const sql::Row& keys) const {
+  std::uint64_t number = 1;
+  for (auto place = rows.begin();
+       number <= rank_.last && place != rows.end() && rows.key_comp()(*place, keys); ++number)
+    place = dense_ ? rows.upper_bound(place->keys) : std::next(place);
+  return number;
+}
+
+// Of a row behind all from `begin` to `end`, which have this number; no further than the last.
+std::uint64_t RunningRank::number_behind(Place begin, Place end, std::uint64_t number) const {
+  if (dense_) return number + 1;
+  for (; begin != end && number <= rank_.last; ++begin)
+    ++number;
+  return number;
+}
+
+Status RunningRank::show_other_number(Place begin, Place end, std::uint64_t was, std::uint64_t is) {
+  const bool before = is_shown(was), after = is_shown(is);
+  if (before && after && !rank_.numbered) return {};
+  for (; begin != end && (before || after); ++begin) {
+    if (before) {
+      HF_RETURN_IF_ERROR(show(after ? RowKind::kUpdateBefore : RowKind::kDelete, *begin, was));
+    }
+    if (after) {
+      HF_RETURN_IF_ERROR(show(before ? RowKind::kUpdateAfter : RowKind::kInsert, *begin, is));
     }
   }
   return {};
+}
+
+// Rows behind one that came, or goes, have a number higher by one while it is there. Equal ones do
+// not, nor those behind them with DENSE_RANK where it has equals.
+Result<RunningRank::Place> RunningRank::show_behind(const Rows& rows, Place at,
+                                                    std::uint64_t number, bool came) {
+  // Not equal_range(), which counts them.
+  const auto begin = rows.lower_bound(at->keys), end = rows.upper_bound(at->keys);
+  if (HF_MUTANT("ST57", dense_ && std::next(begin) != end, false)) return rows.end();
+  auto without = number_behind(begin, end, number - 1);
+  auto place = end;
+  while (place != rows.end() && without <= rank_.last) {
+    const auto next = rows.upper_bound(place->keys);
+    HF_RETURN_IF_ERROR(show_other_number(place, next, without + !came, without + came));
+    if (without == rank_.last) return place;
+    without = number_behind(place, next, without);
+    place = next;
+  }
+  return place;
 }
 
 // What is forgotten is not taken back: those behind it move up where it was.
@@ -145,17 +232,14 @@ Status RunningRank::come(const std::string& partition, const sql::Row& row) {
   HF_ASSIGN_OR_RETURN(auto ranked_row, ranked(row, number_of(rank_, next_number_++)));
   auto& rows = rows_of(partition);
   if (!retracts_ && is_behind_all(rows, ranked_row)) return {};
-  const auto before = shown(rows);
   table_.at(state_key(partition, ranked_row.number)) = row;
-  rows.insert(std::move(ranked_row));
-  const auto after = shown(rows);
-  HF_RETURN_IF_ERROR(show_change(before, after));
-  // Rows that are never taken back keep their place or move behind: those behind the last that is
-  // shown will never be shown.
-  while (!retracts_ && rows.size() > after.size()) {
-    forget(partition, *rows.rbegin());
-    rows.erase(std::prev(rows.end()));
-  }
+  const auto at = rows.insert(std::move(ranked_row)).first;
+  HF_ASSIGN_OR_RETURN(const auto behind, show_change(rows, at, true));
+  if (retracts_) return {};
+  // Rows that are never taken back keep their place or move behind: these are never shown again.
+  for (auto place = behind; place != rows.end(); ++place)
+    forget(partition, *place);
+  rows.erase(behind, rows.end());
   return {};
 }
 
@@ -163,17 +247,10 @@ Status RunningRank::go(const std::string& partition, const sql::Row& row) {
   const auto found = partitions_.find(partition);
   if (found == partitions_.end()) return {};
   auto& rows = found->second;
-  // Before all rows that are equal to it in the ranking.
-  HF_ASSIGN_OR_RETURN(const auto like, ranked(row, std::numeric_limits<std::int64_t>::min()));
-  const auto bytes = bytes_of(row, columns_of(0));
-  auto place = rows.lower_bound(like);
-  while (place != rows.end() && are_equal(*place, like, rank_.order) &&
-         bytes_of(place->row, columns_of(0)) != bytes)
-    ++place;
-  if (place == rows.end() || !are_equal(*place, like, rank_.order)) return {};
-  const auto before = shown(rows);
-  const auto gone = rows.extract(place);  // It is shown as gone yet.
-  HF_RETURN_IF_ERROR(show_change(before, shown(rows)));
+  HF_ASSIGN_OR_RETURN(const auto place, find(rows, row));
+  if (place == rows.end()) return {};
+  HF_RETURN_IF_ERROR(show_change(rows, place, false));
+  const auto gone = rows.extract(place);
   forget(partition, gone.value());
   if (rows.empty()) partitions_.erase(found);
   return {};
@@ -186,8 +263,8 @@ void RunningRank::forget(const std::string& partition, const RankedRow& row) {
 
 // An entry of the table that the store had. Numbers tell rows of one partition apart, so those of
 // partitions that are not in memory do not count.
-template <class Place>
-Status RunningRank::adopt(const Place& entry) {
+template <class Stored>
+Status RunningRank::adopt(const Stored& entry) {
   const auto number = sequence_of(entry.first);
   next_number_ = std::max(next_number_, next_sequence(number));
   HF_ASSIGN_OR_RETURN(auto row, ranked(entry.second.value, number));
@@ -256,7 +333,7 @@ Status WindowRank::pass(std::int64_t watermark) {
     while (!table_.empty() && table_.begin()->first.starts_with(partition) &&
            table_.begin()->first.size() == first.size()) {
       const auto place = table_.begin();
-      rows.push_back({{}, std::move(place->second.value), sequence_of(place->first)});
+      rows.push_back({{}, std::move(place->second.value), sequence_of(place->first), {}});
       HF_RETURN_IF_ERROR(evaluate_keys(rank_.order, rows.back().row, rows.back().keys));
       table_.erase(place);
     }

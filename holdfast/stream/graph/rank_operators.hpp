@@ -11,23 +11,29 @@
 
 namespace holdfast::stream::graph {
 
-// Rows of a partition in their order; equal ones in that in which they came.
+// Rows of a partition in their order; equal ones in that in which they came, or, where they have
+// one number, in that of their bytes, so that one of many is found.
 struct RankedRow {
   sql::Row keys;  // What they are ordered by.
   sql::Row row;
   std::int64_t number = 0;
+  std::string bytes;  // None: rows of no ranking whose equal rows have one number.
 };
 struct RankedBefore {
+  using is_transparent = void;
   const std::vector<sql::OrderKey>* order;
   bool operator()(const RankedRow& left, const RankedRow& right) const;
+  // Behind all that are equal in the ranking, and before them.
+  bool operator()(const sql::Row& keys, const RankedRow& row) const;
+  bool operator()(const RankedRow& row, const sql::Row& keys) const;
 };
 
 // The rows `first` to `last` of each partition, as they change. A partition is fetched when a row
 // of it comes.
 //
 // State  [partition, number] -> row.
-// Costs  A row that comes or goes takes O(log rows), and O(last) for what is shown; one that goes
-//        looks at those that are equal to it in the ranking.
+// Costs  A row that comes or goes takes O(log rows), O(last) where it is one of the shown, and what
+//        it gives; without equal numbers one that goes looks at those that are equal to it.
 class RunningRank : public Operator {
  public:
   // `retracts`: rows may be taken back, so that all are kept; else those up to `last` are enough.
@@ -43,28 +49,33 @@ class RunningRank : public Operator {
 
  private:
   using Rows = std::set<RankedRow, RankedBefore>;
-  struct Shown {
-    const sql::Row* row;
-    std::uint64_t number;
-    bool operator==(const Shown& other) const { return row == other.row; }
-  };
+  using Place = Rows::iterator;
   Result<RankedRow> ranked(const sql::Row& row, std::int64_t number) const;
   Rows& rows_of(const std::string& partition);
   Status fetch(const std::string& partition);
-  template <class Place>
-  Status adopt(const Place& entry);
+  template <class Stored>
+  Status adopt(const Stored& entry);
   bool is_behind_all(const Rows& rows, const RankedRow& row) const;
-  std::vector<Shown> shown(const Rows& rows) const;
-  Status show_change(const std::vector<Shown>& before, const std::vector<Shown>& after);
+  bool is_shown(std::uint64_t number) const {
+    return number >= rank_.first && number <= rank_.last;
+  }
+  Result<Place> find(const Rows& rows, const sql::Row& row) const;
+  Status show(RowKind kind, const RankedRow& row, std::uint64_t number);
+  Result<Place> show_change(const Rows& rows, Place at, bool came);
+  std::uint64_t number_at(const Rows& rows, Place at) const;
+  Result<Place> show_moved(const Rows& rows, Place at, bool came);
+  std::uint64_t tied_number(const Rows& rows, const sql::Row& keys) const;
+  std::uint64_t number_behind(Place begin, Place end, std::uint64_t number) const;
+  Status show_other_number(Place begin, Place end, std::uint64_t was, std::uint64_t is);
+  Result<Place> show_behind(const Rows& rows, Place at, std::uint64_t number, bool came);
   Status come(const std::string& partition, const sql::Row& row);
   Status go(const std::string& partition, const sql::Row& row);
   void forget(const std::string& partition, const RankedRow& row);
   std::string state_key(const std::string& partition, std::int64_t number) const;
   void forget_idle(std::int64_t oldest);
-  sql::Row numbered(const sql::Row& row, std::uint64_t number) const;
 
   const sql::Rank& rank_;
-  const bool retracts_;
+  const bool retracts_, tied_, dense_;
   RowTable table_;
   std::map<std::string, Rows> partitions_;  // Made of the table.
   std::int64_t next_number_ = 0;

@@ -5,7 +5,8 @@
 //
 //   kNode, kFirst, kLast, kRetracts       its number, the rows it shows, whether rows may go
 //   kLatest                               of equal rows the one that came last is first
-//   kRanking                              where equal rows may have one number: how they get it
+//   kRanking, kNumbered                   where equal rows may have one number: how they get it,
+//                                         and whether what is given has it
 //   Row, Key, key(row, run)               what comes in, its partition
 //   compare(row, row)                     in the order of the ranking: -1, 0, 1
 //   give(graph, change, row, number)      to those that read it
@@ -111,15 +112,29 @@ class OneRow {
   bool there_ = false;
 };
 
-// In the order of their ranking; a row among those that are in it, too.
-template <class Definition>
+// A row as one that is the same, not one that is equal in the ranking.
+template <class Row>
+struct SameRow {
+  const Row& row;
+};
+
+// In the order of their ranking; a row among those that are in it, too. Equal rows stand in the
+// order in which they came; with `kByBytes` in that of their bytes, so that one of many is found.
+template <class Definition, bool kByBytes = false>
 struct InRank {
   using is_transparent = void;
   using Row = typename Definition::Row;
 
+  static int compare(const Row& a, const Row& b) {
+    const int order = Definition::compare(a, b);
+    if constexpr (kByBytes)
+      return order != 0 ? order : Row::compare(a, b);
+    else
+      return order;
+  }
   template <class Held>
   bool operator()(const RankedRow<Held>& a, const RankedRow<Held>& b) const {
-    const int order = Definition::compare(a.row(), b.row());
+    const int order = compare(a.row(), b.row());
     return order != 0 ? order < 0 : a.number < b.number;
   }
   template <class Held>
@@ -130,6 +145,14 @@ struct InRank {
   bool operator()(const Row& a, const RankedRow<Held>& b) const {
     return Definition::compare(a, b.row()) < 0;
   }
+  template <class Held>
+  bool operator()(const RankedRow<Held>& a, const SameRow<Row>& b) const {
+    return compare(a.row(), b.row) < 0;
+  }
+  template <class Held>
+  bool operator()(const SameRow<Row>& a, const RankedRow<Held>& b) const {
+    return compare(a.row, b.row()) < 0;
+  }
 };
 
 // Rows of a partition as they change. Where rows may go, all are kept, in a tree; else those up to
@@ -137,8 +160,8 @@ struct InRank {
 // row of it comes.
 //
 // State  [partition, number] -> row.
-// Costs  A row that comes or goes takes O(log rows), and O(kLast) where it is one of the shown;
-//        one that goes looks at those that are equal to it in the ranking.
+// Costs  A row that comes or goes takes O(log rows), O(kLast) where it is one of the shown, and what
+//        it gives; without equal numbers one that goes looks at those that are equal to it.
 template <class Definition>
 class RunningRank {
   using Row = typename Definition::Row;
@@ -203,11 +226,12 @@ class RunningRank {
   using Held = Pooled<Row>;
   using Ranked = RankedRow<Held>;
   static constexpr bool kTied = ranking_of<Definition>() != Ranking::kRowNumber;
+  static constexpr bool kDense = ranking_of<Definition>() == Ranking::kDenseRank;
   static constexpr bool kTree = Definition::kRetracts || kTied;
   static constexpr bool kOne = !kTree && Definition::kLast == 1;
   using Rows = std::conditional_t<
       kOne, OneRow<Ranked>,
-      std::conditional_t<kTree, std::set<Ranked, InRank<Definition>>, std::vector<Ranked>>>;
+      std::conditional_t<kTree, std::set<Ranked, InRank<Definition, kTied>>, std::vector<Ranked>>>;
   using Place = typename Rows::iterator;
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
   using Entry = typename KeyedValues<Key, Rows>::Entry;
@@ -257,12 +281,25 @@ class RunningRank {
       return rows.insert(at, std::move(ranked));
     }
   }
-  // How many stand before it, up to kLast.
+  // Of rows that are the same the one that came first.
+  static Place find(const Rows& rows, const Row& row) {
+    if constexpr (kTied) {
+      const auto at = rows.lower_bound(SameRow<Row>{row});
+      return at != rows.end() && Row::compare(at->row(), row) == 0 ? at : rows.end();
+    }
+    auto at = rows.lower_bound(row);
+    while (at != rows.end() && Row::compare(at->row(), row) != 0)
+      at = Definition::compare(row, at->row()) < 0 ? rows.end() : std::next(at);
+    return at;
+  }
+  // How many stand before it: a tree is looked at from both ends.
   static std::uint64_t number_at(Rows& rows, Place at) {
     if constexpr (!Definition::kRetracts) return static_cast<std::uint64_t>(at - rows.begin());
     std::uint64_t before = 0;
-    for (auto place = rows.begin(); place != at && before < Definition::kLast; ++place)
-      ++before;
+    for (auto first = rows.begin(), last = rows.end(); first != at && before < Definition::kLast;
+         ++first, --last, ++before) {
+      if (last == at) return rows.size() - before;
+    }
     return before;
   }
 
@@ -322,48 +359,73 @@ class RunningRank {
   }
   // ---- Where equal rows have one number ----
 
-  struct Numbered {
-    const Row* row;
-    std::uint64_t number;
-  };
-  static std::vector<Numbered> numbered(const Rows& rows) {
-    std::vector<Numbered> shown;
-    number_rows<Definition>(
-        rows, [&](const Row& row, std::uint64_t number) { shown.push_back({&row, number}); });
-    return shown;
+  // The number of a row, whether it is there or not; above kLast: it is not shown.
+  static std::uint64_t tied_number(const Rows& rows, const Row& row) {
+    std::uint64_t number = 1;
+    for (auto place = rows.begin(); number <= Definition::kLast && place != rows.end() &&
+                                    Definition::compare(place->row(), row) < 0;
+         ++number)
+      place = kDense ? rows.upper_bound(place->row()) : std::next(place);
+    return number;
   }
-  // From the first row on that stands elsewhere.
+  // Of a row behind all from `begin` to `end`, which have this number; no further than kLast.
+  static std::uint64_t number_behind(Place begin, Place end, std::uint64_t number) {
+    if (kDense) return number + 1;
+    for (; begin != end && number <= Definition::kLast; ++begin)
+      ++number;
+    return number;
+  }
+  static bool is_shown(std::uint64_t number) {
+    return number >= Definition::kFirst && number <= Definition::kLast;
+  }
   template <class Graph>
-  void show_change(Graph& graph, const std::vector<Numbered>& before,
-                   const std::vector<Numbered>& after) {
-    const auto is_shown = [](const std::vector<Numbered>& all, std::size_t i) {
-      return i < all.size() && all[i].number >= Definition::kFirst;
-    };
-    std::size_t i = 0;
-    while (i < before.size() && i < after.size() && before[i].row == after[i].row)
-      ++i;
-    for (; i < std::max(before.size(), after.size()); ++i) {
-      const bool was = is_shown(before, i), is = is_shown(after, i);
-      if (was)
-        show(graph, is ? Change::kUpdateBefore : Change::kDelete, *before[i].row,
-             before[i].number - 1);
-      if (is)
-        show(graph, was ? Change::kUpdateAfter : Change::kInsert, *after[i].row,
-             after[i].number - 1);
+  void show_other_number(Graph& graph, Place begin, Place end, std::uint64_t was,
+                         std::uint64_t is) {
+    const bool before = is_shown(was), after = is_shown(is);
+    if (before && after && !Definition::kNumbered) return;
+    for (; begin != end && (before || after); ++begin) {
+      if (before)
+        show(graph, after ? Change::kUpdateBefore : Change::kDelete, begin->row(), was - 1);
+      if (after) show(graph, before ? Change::kUpdateAfter : Change::kInsert, begin->row(), is - 1);
     }
+  }
+  // Rows behind one that came, or goes, have a number higher by one while it is there. Equal ones
+  // do not, nor those behind them with DENSE_RANK where it has equals. The first that is not shown.
+  template <class Graph>
+  Place show_behind(Graph& graph, const Rows& rows, Place at, std::uint64_t number, bool came) {
+    // Not equal_range(), which counts them.
+    const auto begin = rows.lower_bound(at->row()), end = rows.upper_bound(at->row());
+    if (kDense && std::next(begin) != end) return rows.end();
+    auto without = number_behind(begin, end, number - 1);
+    auto place = end;
+    while (place != rows.end() && without <= Definition::kLast) {
+      const auto next = rows.upper_bound(place->row());
+      show_other_number(graph, place, next, without + !came, without + came);
+      if (without == Definition::kLast) return place;
+      without = number_behind(place, next, without);
+      place = next;
+    }
+    return place;
   }
   template <class Graph>
   void show_tied(Graph& graph, Entry& entry, Ranked ranked) {
     auto& rows = entry.value;
-    const auto before = numbered(rows);
-    insert(rows, std::move(ranked));
-    const auto after = numbered(rows);
-    show_change(graph, before, after);
+    const auto number = tied_number(rows, ranked.row());
+    const auto at = insert(rows, std::move(ranked));
+    if (is_shown(number)) show(graph, Change::kInsert, at->row(), number - 1);
+    auto behind = number > Definition::kLast ? at : show_behind(graph, rows, at, number, true);
     // Rows that are never taken back keep their place or move behind.
-    while (!Definition::kRetracts && rows.size() > after.size()) {
-      drop(*rows.rbegin(), entry.key);
-      rows.erase(std::prev(rows.end()));
+    while (!Definition::kRetracts && behind != rows.end()) {
+      drop(*behind, entry.key);
+      behind = rows.erase(behind);
     }
+  }
+  template <class Graph>
+  void show_tied_gone(Graph& graph, const Rows& rows, Place at) {
+    const auto number = tied_number(rows, at->row());
+    if (number > Definition::kLast) return;
+    if (is_shown(number)) show(graph, Change::kDelete, at->row(), number - 1);
+    show_behind(graph, rows, at, number, false);
   }
 
   template <class Graph>
@@ -388,22 +450,14 @@ class RunningRank {
     auto* const entry = partitions_.find(key);
     if (entry == nullptr) return;
     auto& rows = entry->value;
-    auto at = rows.lower_bound(row);
-    while (at != rows.end() && Row::compare(at->row(), row) != 0) {
-      if (InRank<Definition>()(row, *at)) return;
-      ++at;
-    }
+    const auto at = find(rows, row);
     if (at == rows.end()) return;
-    if constexpr (kTied) {
-      const auto before = numbered(rows);
-      const auto gone = rows.extract(at);  // It is shown as gone yet.
-      show_change(graph, before, numbered(rows));
-      drop(gone.value(), entry->key);
-    } else {
+    if constexpr (kTied)
+      show_tied_gone(graph, rows, at);
+    else
       show_gone(graph, rows, at);
-      drop(*at, entry->key);
-      rows.erase(at);
-    }
+    drop(*at, entry->key);
+    rows.erase(at);
     if (rows.empty()) partitions_.erase(*entry);
   }
   template <class Graph>
