@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/stream/graph/rank_operators.hpp>
+#include <holdfast/stream/graph/over_operators.hpp>
 
 #include "operator_twins.hpp"
 

@@ -11,17 +11,18 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kCivilHeader, kClockRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader,
     kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
     kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader,
-    kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRegularJoinHeader, kRowsHeader,
-    kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader, kSortedRunsHeader,
-    kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader,
-    kTextsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
+    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
+    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kValuePartsHeader, kValuesHeader,
+    kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 39> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 40> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -46,6 +47,7 @@ inline constexpr std::array<RuntimeHeader, 39> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/output.hpp", kOutputHeader},
     {"holdfast/stream/compile/runtime/over_rows.hpp", kOverRowsHeader},
     {"holdfast/stream/compile/runtime/pool.hpp", kPoolHeader},
+    {"holdfast/stream/compile/runtime/ranked_rows.hpp", kRankedRowsHeader},
     {"holdfast/stream/compile/runtime/regular_join.hpp", kRegularJoinHeader},
     {"holdfast/stream/compile/runtime/rows.hpp", kRowsHeader},
     {"holdfast/stream/compile/runtime/session_rows.hpp", kSessionRowsHeader},

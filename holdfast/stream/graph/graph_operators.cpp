@@ -8,6 +8,7 @@
 #include <holdfast/stream/graph/earliest_row.hpp>
 #include <holdfast/stream/graph/group_operators.hpp>
 #include <holdfast/stream/graph/join_operators.hpp>
+#include <holdfast/stream/graph/over_operators.hpp>
 #include <holdfast/stream/graph/processing_time.hpp>
 #include <holdfast/stream/graph/rank_operators.hpp>
 #include <holdfast/stream/graph/simple_operators.hpp>

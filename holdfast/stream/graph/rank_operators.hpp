@@ -1,13 +1,14 @@
-// rank_operators.hpp: the first rows of each partition, and aggregates over rows before a row.
+// rank_operators.hpp: the first rows of each partition.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <holdfast/stream/graph/operator.hpp>
-#include <holdfast/stream/group_operator.hpp>
 
 namespace holdfast::stream::graph {
 
@@ -28,12 +29,20 @@ struct RankedBefore {
   bool operator()(const RankedRow& row, const sql::Row& keys) const;
 };
 
+// Those of a partition. Where one was looked for among many that are equal to it, they are known by
+// their bytes from then on.
+class RankedRows : public std::set<RankedRow, RankedBefore> {
+ public:
+  using set::set;
+  std::unique_ptr<std::set<std::pair<std::string, std::int64_t>>> numbers;  // By bytes.
+};
+
 // The rows `first` to `last` of each partition, as they change. A partition is fetched when a row
 // of it comes.
 //
 // State  [partition, number] -> row.
-// Costs  A row that comes or goes takes O(log rows), O(last) where it is one of the shown, and what
-//        it gives; without equal numbers one that goes looks at those that are equal to it.
+// Costs  A row that comes or goes takes O(log rows), and O(last) where it is one of the shown; and
+//        what it gives.
 class RunningRank : public Operator {
  public:
   // `retracts`: rows may be taken back, so that all are kept; else those up to `last` are enough.
@@ -48,7 +57,7 @@ class RunningRank : public Operator {
   StateSize state_size() const override { return size_of(table_); }
 
  private:
-  using Rows = std::set<RankedRow, RankedBefore>;
+  using Rows = RankedRows;
   using Place = Rows::iterator;
   Result<RankedRow> ranked(const sql::Row& row, std::int64_t number) const;
   Rows& rows_of(const std::string& partition);
@@ -59,7 +68,8 @@ class RunningRank : public Operator {
   bool is_shown(std::uint64_t number) const {
     return number >= rank_.first && number <= rank_.last;
   }
-  Result<Place> find(const Rows& rows, const sql::Row& row) const;
+  Result<Place> find(Rows& rows, const sql::Row& row) const;
+  Place find_by_bytes(Rows& rows, RankedRow like, const std::string& bytes) const;
   Status show(RowKind kind, const RankedRow& row, std::uint64_t number);
   Result<Place> show_change(const Rows& rows, Place at, bool came);
   std::uint64_t number_at(const Rows& rows, Place at) const;
@@ -103,58 +113,6 @@ class WindowRank : public Operator {
   const sql::Rank& rank_;
   RowTable table_;
   std::int64_t next_number_ = 0;
-};
-
-// Aggregates of rows up to each row, in the order of their times. A row waits until the watermark
-// has passed its time. It is late if a row of its partition with this time or a later one has not
-// waited any more. With a frame of times a partition is forgotten when the watermark is behind its
-// last row by the frame and half as much again, as Flink does; any other when no row of it has come
-// for the retention.
-//
-// State  waiting: [time, number] -> row; frames: [partition, time, number] -> row; sums: partition
-//        -> accumulators of all rows before, where the frame has no end; passed: partition -> time
-//        of the last row.
-class OverRows : public Operator {
- public:
-  explicit OverRows(const Parts& parts);
-  StateSize state_size() const override { return size_of(waiting_, frames_, sums_, passed_); }
-  Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
-  Status restore() override;
-  Status put_state() override;
-  Status visit_state(VisitState visit) const override;
-
- protected:
-  Status pass(std::int64_t watermark) override;
-
- private:
-  struct Codec {
-    const sql::OverAggregate* over;
-    void encode(const Accumulators& accumulators, std::string& bytes) const;
-    bool decode(std::string_view& bytes, Accumulators& accumulators) const;
-  };
-  using Rows = std::vector<sql::Row>;
-  Result<std::string> partition_of(const sql::Row& row) const;
-  Status add(const sql::Row& row, Accumulators& accumulators) const;
-  Status show(const sql::Row& row, const Accumulators& accumulators);
-  Status give(const std::string& partition, std::int64_t time, const Rows& peers);
-  Status give_bounded(const std::string& partition, std::int64_t time, const Rows& peers);
-  Status gather_frame(const std::string& partition, std::int64_t time, Accumulators& accumulators);
-  Status give_until(std::int64_t watermark);
-  Status forget(const std::string& partition);
-  Status end_idle(std::int64_t oldest_ms);
-  bool ends_by_time() const { return !over_.rows && !unbounded(); }
-  std::int64_t end_of(std::int64_t passed) const {
-    return passed + over_.preceding + over_.preceding / 2 + 1;
-  }
-  bool unbounded() const { return over_.preceding == sql::OverAggregate::kUnbounded; }
-
-  const sql::OverAggregate& over_;
-  RowTable waiting_, frames_;
-  StateTable<Accumulators, Codec> sums_;
-  NumberTable passed_;
-  std::set<std::pair<std::int64_t, std::string>> ends_;  // Of partitions that end by time.
-  std::int64_t next_number_ = 0;
-  Sweeps sweeps_;
 };
 
 }  // namespace holdfast::stream::graph

@@ -17,151 +17,22 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/ranked_rows.hpp>
 #include <holdfast/stream/compile/runtime/slices.hpp>
 
 namespace holdfast::query {
-
-// How two columns stand in an order: NULL is where `kNullsFirst` says.
-template <bool kDescending, bool kNullsFirst, class T>
-int compare_in_order(const Maybe<T>& a, const Maybe<T>& b) {
-  if (!a.known || !b.known) {
-    if (a.known == b.known) return 0;
-    return a.known != kNullsFirst ? -1 : 1;
-  }
-  const int order = compare(a.value, b.value);
-  return kDescending ? -order : order;
-}
-
-// A number by which equal rows stand in the order in which they came, or in its reverse.
-template <bool kLatest>
-std::int64_t rank_number(std::int64_t sequence) {
-  return kLatest ? -sequence : sequence;
-}
-// The sequence of a row that comes after one with this number.
-inline std::int64_t next_sequence(std::int64_t number) {
-  return (number < 0 ? -number : number) + 1;
-}
-
-// How rows get their numbers: RANK, where a row behind two that are equal is the third, and
-// DENSE_RANK, where it is the second.
-enum class Ranking { kRowNumber, kRank, kDenseRank };
-
-template <class Definition>
-constexpr Ranking ranking_of() {
-  if constexpr (requires { Definition::kRanking; })
-    return Definition::kRanking;
-  else
-    return Ranking::kRowNumber;
-}
-
-// Calls visit(row, number) for rows in their order, up to the last that is shown.
-template <class Definition, class Rows, class Visit>
-void number_rows(const Rows& rows, const Visit& visit) {
-  constexpr auto kRanking = ranking_of<Definition>();
-  const typename Definition::Row* before = nullptr;
-  std::uint64_t number = 0, place = 0;
-  for (const auto& ranked : rows) {
-    const bool equals = before != nullptr && Definition::compare(*before, ranked.row()) == 0;
-    ++place;
-    if (!equals || kRanking == Ranking::kRowNumber)
-      number = kRanking == Ranking::kDenseRank ? number + 1 : place;
-    if (number > Definition::kLast) return;
-    visit(ranked.row(), number);
-    before = &ranked.row();
-  }
-}
-
-// `Held`: Kept or Pooled.
-template <class Held>
-struct RankedRow {
-  Held kept;
-  std::int64_t number = 0;  // As rank_number() gives it.
-  mutable Mark mark;        // Of no meaning to the order.
-  const auto& row() const { return kept.row(); }
-};
-
-// A row, or none, as a list of them: of partitions that show their first row there are many, and
-// most of these have one row.
-template <class Row>
-class OneRow {
- public:
-  using iterator = Row*;
-
-  iterator begin() { return &row_; }
-  iterator end() { return &row_ + size(); }
-  std::size_t size() const { return there_ ? 1 : 0; }
-  bool empty() const { return !there_; }
-  Row& back() { return row_; }
-  void set(const Row& row) {
-    row_ = row;
-    there_ = true;
-  }
-  iterator erase(iterator) {
-    *this = {};
-    return end();
-  }
-
- private:
-  Row row_;
-  bool there_ = false;
-};
-
-// A row as one that is the same, not one that is equal in the ranking.
-template <class Row>
-struct SameRow {
-  const Row& row;
-};
-
-// In the order of their ranking; a row among those that are in it, too. Equal rows stand in the
-// order in which they came; with `kByBytes` in that of their bytes, so that one of many is found.
-template <class Definition, bool kByBytes = false>
-struct InRank {
-  using is_transparent = void;
-  using Row = typename Definition::Row;
-
-  static int compare(const Row& a, const Row& b) {
-    const int order = Definition::compare(a, b);
-    if constexpr (kByBytes)
-      return order != 0 ? order : Row::compare(a, b);
-    else
-      return order;
-  }
-  template <class Held>
-  bool operator()(const RankedRow<Held>& a, const RankedRow<Held>& b) const {
-    const int order = compare(a.row(), b.row());
-    return order != 0 ? order < 0 : a.number < b.number;
-  }
-  template <class Held>
-  bool operator()(const RankedRow<Held>& a, const Row& b) const {
-    return Definition::compare(a.row(), b) < 0;
-  }
-  template <class Held>
-  bool operator()(const Row& a, const RankedRow<Held>& b) const {
-    return Definition::compare(a, b.row()) < 0;
-  }
-  template <class Held>
-  bool operator()(const RankedRow<Held>& a, const SameRow<Row>& b) const {
-    return compare(a.row(), b.row) < 0;
-  }
-  template <class Held>
-  bool operator()(const SameRow<Row>& a, const RankedRow<Held>& b) const {
-    return compare(a.row, b.row()) < 0;
-  }
-};
 
 // Rows of a partition as they change. Where rows may go, all are kept, in a tree; else those up to
 // kLast, in a list, or in a tree where equal rows have one number. A partition is fetched when a
 // row of it comes.
 //
 // State  [partition, number] -> row.
-// Costs  A row that comes or goes takes O(log rows), O(kLast) where it is one of the shown, and what
-//        it gives; without equal numbers one that goes looks at those that are equal to it.
+// Costs  A row that comes or goes takes O(log rows), and O(kLast) where it is one of the shown;
+//        and what it gives.
 template <class Definition>
 class RunningRank {
   using Row = typename Definition::Row;
@@ -231,7 +102,7 @@ class RunningRank {
   static constexpr bool kOne = !kTree && Definition::kLast == 1;
   using Rows = std::conditional_t<
       kOne, OneRow<Ranked>,
-      std::conditional_t<kTree, std::set<Ranked, InRank<Definition, kTied>>, std::vector<Ranked>>>;
+      std::conditional_t<kTree, RankedTree<Definition, Held, kTied>, std::vector<Ranked>>>;
   using Place = typename Rows::iterator;
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
   using Entry = typename KeyedValues<Key, Rows>::Entry;
@@ -275,22 +146,11 @@ class RunningRank {
   Place insert(Rows& rows, Ranked ranked) {
     ++rows_;
     if constexpr (kTree) {
-      return rows.insert(std::move(ranked)).first;
+      return rows.add(std::move(ranked));
     } else {
       const auto at = std::upper_bound(rows.begin(), rows.end(), ranked, InRank<Definition>());
       return rows.insert(at, std::move(ranked));
     }
-  }
-  // Of rows that are the same the one that came first.
-  static Place find(const Rows& rows, const Row& row) {
-    if constexpr (kTied) {
-      const auto at = rows.lower_bound(SameRow<Row>{row});
-      return at != rows.end() && Row::compare(at->row(), row) == 0 ? at : rows.end();
-    }
-    auto at = rows.lower_bound(row);
-    while (at != rows.end() && Row::compare(at->row(), row) != 0)
-      at = Definition::compare(row, at->row()) < 0 ? rows.end() : std::next(at);
-    return at;
   }
   // How many stand before it: a tree is looked at from both ends.
   static std::uint64_t number_at(Rows& rows, Place at) {
@@ -393,7 +253,7 @@ class RunningRank {
   // do not, nor those behind them with DENSE_RANK where it has equals. The first that is not shown.
   template <class Graph>
   Place show_behind(Graph& graph, const Rows& rows, Place at, std::uint64_t number, bool came) {
-    // Not equal_range(), which counts them.
+    // Not equal_range(), which goes over them.
     const auto begin = rows.lower_bound(at->row()), end = rows.upper_bound(at->row());
     if (kDense && std::next(begin) != end) return rows.end();
     auto without = number_behind(begin, end, number - 1);
@@ -450,7 +310,7 @@ class RunningRank {
     auto* const entry = partitions_.find(key);
     if (entry == nullptr) return;
     auto& rows = entry->value;
-    const auto at = find(rows, row);
+    const auto at = rows.find(row);
     if (at == rows.end()) return;
     if constexpr (kTied)
       show_tied_gone(graph, rows, at);

@@ -1,5 +1,5 @@
 // over_rows.hpp: aggregates of the rows up to each row, in the order of their times, in a graph.
-// What OverRows is to the interpreter (stream/graph/rank_operators.hpp): the same rows in the same
+// What OverRows is to the interpreter (stream/graph/over_operators.hpp): the same rows in the same
 // order, and the same bytes in the state.
 //
 // A `Definition` is what the generated source says of its node:

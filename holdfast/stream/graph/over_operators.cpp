@@ -1,0 +1,239 @@
+#include "over_operators.hpp"
+
+#include <set>
+#include <utility>
+
+namespace holdfast::stream::graph {
+
+void OverRows::Codec::encode(const Accumulators& accumulators, std::string& bytes) const {
+  for (std::size_t i = 0; i < over->aggregates.size(); ++i)
+    accumulators[i].append_bytes(over->aggregates[i], bytes);
+}
+
+bool OverRows::Codec::decode(std::string_view& bytes, Accumulators& accumulators) const {
+  accumulators.resize(over->aggregates.size());
+  for (std::size_t i = 0; i < over->aggregates.size(); ++i) {
+    if (!accumulators[i].take_bytes(over->aggregates[i], bytes)) return false;
+  }
+  return true;
+}
+
+OverRows::OverRows(const Parts& parts)
+    : Operator(parts),
+      over_(std::get<sql::OverAggregate>(parts.node.what)),
+      waiting_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}),
+      frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0], {0, 4, 2}}),
+      sums_(parts.store, parts.first_slice + 2, Codec{&over_}),
+      passed_(parts.store, parts.first_slice + 3, {},
+              ends_by_time() ? Retention() : parts.retention),
+      sweeps_(ends_by_time() ? Retention() : parts.retention) {}
+
+Status OverRows::restore() {
+  HF_RETURN_IF_ERROR(waiting_.restore());
+  HF_RETURN_IF_ERROR(frames_.restore());
+  for (auto* table : {&waiting_, &frames_}) {
+    for (const auto& [key, entry] : *table)
+      next_number_ = std::max(next_number_, sequence_of(key) + 1);
+  }
+  HF_RETURN_IF_ERROR(sums_.restore());
+  HF_RETURN_IF_ERROR(passed_.restore());
+  if (!ends_by_time()) return {};
+  for (const auto& [partition, entry] : passed_)
+    ends_.emplace(end_of(entry.value), partition);
+  return {};
+}
+
+Status OverRows::put_state() {
+  HF_RETURN_IF_ERROR(waiting_.put_all());
+  HF_RETURN_IF_ERROR(frames_.put_all());
+  HF_RETURN_IF_ERROR(sums_.put_all());
+  return passed_.put_all();
+}
+
+Status OverRows::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(waiting_.visit_state(visit));
+  HF_RETURN_IF_ERROR(frames_.visit_state(visit));
+  HF_RETURN_IF_ERROR(sums_.visit_state(visit));
+  return passed_.visit_state(visit);
+}
+
+Result<std::string> OverRows::partition_of(const sql::Row& row) const {
+  std::string values, partition;
+  bool null = false;
+  HF_RETURN_IF_ERROR(append_values(over_.partition, row, values, null));
+  append_part(values, partition);
+  return partition;
+}
+
+Status OverRows::add(const sql::Row& row, Accumulators& accumulators) const {
+  accumulators.resize(over_.aggregates.size());
+  sql::Value value;
+  for (std::size_t i = 0; i < over_.aggregates.size(); ++i) {
+    const auto& aggregate = over_.aggregates[i];
+    if (aggregate.filter != nullptr) {
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.filter, row, value));
+      if (!value.is_true()) continue;
+    }
+    if (aggregate.argument != nullptr)
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
+    accumulators[i].add(aggregate, value);
+  }
+  return {};
+}
+
+Status OverRows::show(const sql::Row& row, const Accumulators& accumulators) {
+  sql::Row result = row;
+  for (std::size_t i = 0; i < over_.aggregates.size(); ++i) {
+    HF_ASSIGN_OR_RETURN(auto value, accumulators[i].result(over_.aggregates[i]));
+    result.push_back(std::move(value));
+  }
+  return emit(RowKind::kInsert, result);
+}
+
+Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
+  const auto& value = row[over_.time_column];
+  if (value.null) return ++rows_without_time, Status();
+  const auto time = static_cast<std::int64_t>(value.number);
+  if (std::int64_t oldest = 0; sweeps_.due(oldest)) HF_RETURN_IF_ERROR(end_idle(oldest));
+  HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
+  const auto passed = passed_.find(partition);
+  if (passed != passed_.end() && time <= passed->second.value) return ++late_rows, Status();
+  if (passed != passed_.end() && passed_.times()) passed_.changing(passed);
+  std::string key;
+  append_ordered(time, key);
+  key += partition;
+  append_ordered(next_number_++, key);
+  waiting_.at(key) = row;
+  return {};
+}
+
+Status OverRows::pass(std::int64_t watermark) {
+  HF_RETURN_IF_ERROR(give_until(watermark));
+  while (!ends_.empty() && HF_MUTANT("ST51", ends_.begin()->first <= watermark, false))
+    HF_RETURN_IF_ERROR(forget(std::string(ends_.begin()->second)));
+  return {};
+}
+
+Status OverRows::give_until(std::int64_t watermark) {
+  while (!waiting_.empty()) {
+    const auto first = waiting_.begin()->first;
+    std::string_view rest = first;
+    const auto time = take_ordered(rest);
+    if (time > watermark) return {};
+    const auto prefix = first.substr(0, first.size() - 8);
+    const auto partition = prefix.substr(8);
+    Rows peers;
+    while (!waiting_.empty() && waiting_.begin()->first.starts_with(prefix)) {
+      peers.push_back(std::move(waiting_.begin()->second.value));
+      waiting_.erase(waiting_.begin());
+    }
+    auto& passed = passed_.at(partition);
+    if (ends_by_time()) {
+      ends_.erase({end_of(passed), partition});
+      ends_.emplace(end_of(time), partition);
+    }
+    passed = time;
+    HF_RETURN_IF_ERROR(unbounded() ? give(partition, time, peers)
+                                   : give_bounded(partition, time, peers));
+  }
+  return {};
+}
+
+// Rows of one time: with RANGE each sees all of them, with ROWS those before it.
+Status OverRows::give(const std::string& partition, std::int64_t, const Rows& peers) {
+  auto& sums = sums_.at(partition);
+  if (!over_.rows) {
+    for (const auto& row : peers)
+      HF_RETURN_IF_ERROR(add(row, sums));
+  }
+  for (const auto& row : peers) {
+    if (over_.rows) HF_RETURN_IF_ERROR(add(row, sums));
+    HF_RETURN_IF_ERROR(show(row, sums));
+  }
+  return {};
+}
+
+Status OverRows::give_bounded(const std::string& partition, std::int64_t time, const Rows& peers) {
+  Accumulators frame;
+  const auto keep = [&](const sql::Row& row) {
+    std::string key = partition;
+    append_ordered(time, key);
+    append_ordered(next_number_++, key);
+    frames_.at(key) = row;
+  };
+  if (!over_.rows) {
+    for (const auto& row : peers)
+      keep(row);
+    HF_RETURN_IF_ERROR(gather_frame(partition, time, frame));
+  }
+  for (const auto& row : peers) {
+    if (over_.rows) {
+      keep(row);
+      HF_RETURN_IF_ERROR(gather_frame(partition, time, frame));
+    }
+    HF_RETURN_IF_ERROR(show(row, frame));
+  }
+  return {};
+}
+
+// What is in the frame of the newest row; what is before it goes.
+Status OverRows::gather_frame(const std::string& partition, std::int64_t time,
+                              Accumulators& accumulators) {
+  accumulators.clear();
+  std::vector<RowTable::iterator> rows;
+  HF_RETURN_IF_ERROR(frames_.for_each(partition, [&](const std::string&, auto place) {
+    rows.push_back(place);
+    return Status();
+  }));
+  std::size_t first = 0;
+  if (over_.rows) {
+    const auto count = static_cast<std::size_t>(over_.preceding) + 1;
+    first = rows.size() > count ? rows.size() - count : 0;
+  } else {
+    const auto is_old = [&](std::size_t i) {
+      return static_cast<std::int64_t>(rows[i]->second.value[over_.time_column].number) <
+             time - over_.preceding;
+    };
+    while (first < rows.size() && is_old(first))
+      ++first;
+  }
+  for (std::size_t i = 0; i < first; ++i)
+    frames_.erase(rows[i]);
+  for (std::size_t i = first; i < rows.size(); ++i)
+    HF_RETURN_IF_ERROR(add(rows[i]->second.value, accumulators));
+  return {};
+}
+
+// All but what waits.
+Status OverRows::forget(const std::string& partition) {
+  std::vector<RowTable::iterator> rows;
+  HF_RETURN_IF_ERROR(frames_.for_each(partition, [&](const std::string&, auto place) {
+    rows.push_back(place);
+    return Status();
+  }));
+  for (const auto place : rows)
+    frames_.erase(place);
+  if (const auto sums = sums_.find(partition); sums != sums_.end()) sums_.erase(sums);
+  const auto passed = passed_.find(partition);
+  ends_.erase({end_of(passed->second.value), partition});
+  passed_.erase(passed);
+  return {};
+}
+
+// Rows that wait are to find what is before them.
+Status OverRows::end_idle(std::int64_t oldest_ms) {
+  std::set<std::string> waiting;
+  for (const auto& [key, entry] : waiting_)
+    waiting.insert(key.substr(8, key.size() - 16));
+  std::vector<std::string> idle;
+  for (const auto& [partition, entry] : passed_) {
+    if (HF_MUTANT("ST52", entry.used_ms <= oldest_ms && !waiting.contains(partition),
+                  entry.used_ms <= oldest_ms))
+      idle.push_back(partition);
+  }
+  for (const auto& partition : idle)
+    HF_RETURN_IF_ERROR(forget(partition));
+  return {};
+}
+
+}  // namespace holdfast::stream::graph
