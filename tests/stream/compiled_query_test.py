@@ -112,7 +112,8 @@ class Grammar:
         kind = pick('nnpd')
         argument = self.of(pick('nnpdkb') if pick([0, 1]) else kind, 2)
         call = pick([f'COUNT(*)', f'COUNT({argument})', f'COUNT(DISTINCT {argument})', f'SUM({self.of(kind, 1)})', f'AVG({self.of(kind, 1)})',
-                     f'SUM(DISTINCT {self.of(kind, 1)})', f'MIN({argument})', f'MAX({argument})', 'MIN(ts)', 'MAX(day)'])
+                     f'SUM(DISTINCT {self.of(kind, 1)})', f'VAR_SAMP(DISTINCT {self.of(kind, 1)})',
+                     f'MEDIAN(DISTINCT {self.of(kind, 1)})', f'MIN({argument})', f'MAX({argument})', 'MIN(ts)', 'MAX(day)'])
         return call + (f' FILTER (WHERE {self.of("b", 2)})' if pick([0, 0, 1]) else '')
 
 

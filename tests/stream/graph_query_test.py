@@ -347,7 +347,7 @@ KILLED = ["SELECT k, COUNT(*) AS n, SUM(v) AS s, MAX(d) AS m FROM (SELECT a.k, a
           "SELECT k, v, n FROM (SELECT k, v, DENSE_RANK() OVER (ORDER BY v) AS n FROM (SELECT k, SUM(v) AS v FROM a GROUP BY k)) WHERE n = 2"]
 RANKED = ("SELECT k, n, v, d FROM (SELECT k, v, d, RANK() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM (SELECT k, v, MAX(d) AS d FROM a "
           "GROUP BY ROLLUP(k, v)) x) y WHERE n <= 3")
-VALUES = ("SELECT k, COUNT(*) AS n, SUM(v) + (SELECT MAX(v) FROM b) AS s, CAST(STDDEV_POP(v) + MEDIAN(d) AS DECIMAL(10, 2)) AS m "
+VALUES = ("SELECT k, COUNT(*) AS n, SUM(v) + (SELECT MAX(v) FROM b) AS s, CAST(STDDEV_POP(DISTINCT v) + MEDIAN(d) AS DECIMAL(10, 2)) AS m "
           "FROM a GROUP BY k")
 
 

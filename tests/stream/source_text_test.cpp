@@ -191,13 +191,10 @@ TEST(QuerySource, WhatHasNoCompiledFormIsNamed) {
   ASSERT_FALSE(windows);
   EXPECT_EQ(windows.code(), Errc::kUnsupported);
   EXPECT_NE(windows.error().detail.find("a window without a GROUP BY"), std::string::npos);
-  for (const auto& [aggregate, what] :
-       {std::pair{"ARRAY_AGG(k)", "ARRAY_AGG is not compiled"},
-        {"STDDEV_POP(DISTINCT v)", "a variance or percentile of DISTINCT"}}) {
-    const auto source = source_of("SELECT " + std::string(aggregate) + " FROM e");
-    ASSERT_FALSE(source);
-    EXPECT_NE(source.error().detail.find(what), std::string::npos) << source.error().detail;
-  }
+  const auto arrays = source_of("SELECT ARRAY_AGG(k) FROM e");
+  ASSERT_FALSE(arrays);
+  EXPECT_NE(arrays.error().detail.find("ARRAY_AGG is not compiled"), std::string::npos);
+  EXPECT_TRUE(source_of("SELECT STDDEV_POP(DISTINCT v), MEDIAN(DISTINCT d) FROM e"));
 }
 
 }  // namespace

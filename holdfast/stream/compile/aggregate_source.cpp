@@ -82,7 +82,8 @@ std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
 Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
   if (aggregate.argument == nullptr) return std::string("Count");
   const bool basic = sql::is_basic(aggregate.kind);
-  if (!basic && aggregate.distinct) return not_compiled("a variance or percentile of DISTINCT");
+  if (!basic && aggregate.distinct && !sql::is_of_reals(aggregate.kind))
+    return not_compiled("an aggregate of DISTINCT that depends on the order of rows");
   HF_ASSIGN_OR_RETURN(const auto plain,
                       basic ? plain_state(aggregate, parts) : further_state(aggregate, parts));
   const std::string cpp(cpp_type(aggregate.argument->type));

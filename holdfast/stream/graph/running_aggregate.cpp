@@ -50,7 +50,7 @@ sql::Value value_of(const sql::Aggregate& aggregate, std::string_view bytes) {
 
 bool RunningAggregate::holds_values(const sql::Aggregate& aggregate, bool retracts) {
   if (retracts) return aggregate.distinct || !sql::can_take_back(aggregate);
-  return aggregate.distinct && sql::is_basic(aggregate.kind);
+  return aggregate.distinct && (sql::is_basic(aggregate.kind) || sql::is_of_reals(aggregate.kind));
 }
 
 bool RunningAggregate::any_holds_values(const std::vector<sql::Aggregate>& aggregates,

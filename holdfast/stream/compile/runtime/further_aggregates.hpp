@@ -131,6 +131,12 @@ class Percentile {
   std::map<double, std::int64_t, Less> numbers_;  // How often each is there.
 };
 
+// Of different values they are computed in the order of these, as the interpreter does.
+template <bool kSample, bool kRoot>
+inline constexpr bool depends_on_order<Variance<kSample, kRoot>> = true;
+template <std::uint64_t kFraction>
+inline constexpr bool depends_on_order<Percentile<kFraction>> = true;
+
 // What the states of aggregates below begin with: how many values, and whether they are too many.
 struct Counted {
   std::int64_t count = 0;
