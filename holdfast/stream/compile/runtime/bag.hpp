@@ -20,6 +20,39 @@
 
 namespace holdfast::query {
 
+// ---- Pointers in the order of what they point to. Once in a query, whatever the bags have: a sort
+// is what a compiler takes longest for ----
+
+using IsBeforeAt = bool(const void* a, const void* b);
+
+// Two parts that are in order, the second behind `middle`; equal ones stay as they are. `other` has
+// room for the first.
+inline void merge_parts(void** all, std::size_t middle, std::size_t count, void** other,
+                        IsBeforeAt* is_before) {
+  if (middle == 0 || middle == count || !is_before(all[middle], all[middle - 1])) return;
+  std::copy(all, all + middle, other);
+  std::size_t to = 0, second = middle;
+  for (std::size_t first = 0; first < middle;) {
+    const bool second_next = second < count && is_before(all[second], other[first]);
+    all[to++] = second_next ? all[second++] : other[first++];
+  }
+}
+[[gnu::noinline]] inline void sort_parts(void** all, std::size_t count, void** other,
+                                         IsBeforeAt* is_before) {
+  if (count < 2) return;
+  const std::size_t middle = count / 2;
+  sort_parts(all, middle, other, is_before);
+  sort_parts(all + middle, count - middle, other, is_before);
+  merge_parts(all, middle, count, other, is_before);
+}
+// The first `sorted` are in order. Then all are; equal ones stay as they are.
+[[gnu::noinline]] inline void sort_behind(std::vector<void*>& all, std::size_t sorted,
+                                          IsBeforeAt* is_before) {
+  std::vector<void*> other(all.size());
+  sort_parts(all.data() + sorted, all.size() - sorted, other.data(), is_before);
+  merge_parts(all.data(), sorted, all.size(), other.data(), is_before);
+}
+
 template <class Row>
 class Bag {
  public:
@@ -55,7 +88,7 @@ class Bag {
   }
 
  private:
-  static bool before(const Item* a, const Item* b) { return Row::compare(a->row, b->row) < 0; }
+  static const Item& item_at(const void* place) { return *static_cast<const Item*>(place); }
   static std::size_t bytes_of(const Row& row) { return sizeof(Item) + row.text_bytes(); }
   static void release(Pool& pool, Item& item) { pool.give(&item, bytes_of(item.row)); }
   static std::size_t room(std::size_t size) { return std::bit_ceil(size) * sizeof(Item*); }
@@ -111,29 +144,28 @@ class Bag {
       const std::size_t at = place_of(item->row);
       return is_at(at, item->row) ? add_to(pool, *data()[at], *item) : insert(pool, at, item);
     }
-    std::vector<Item*> all(data(), data() + size_);
+    std::vector<void*> all(data(), data() + size_);
     for (auto* item = std::exchange(fresh_, nullptr); item != nullptr; item = item->older)
       all.push_back(item);
-    const auto middle = all.begin() + size_;
-    std::reverse(middle, all.end());
-    std::stable_sort(middle, all.end(), before);
-    std::inplace_merge(all.begin(), middle, all.end(), before);
+    std::reverse(all.begin() + size_, all.end());
+    sort_behind(all, size_, [](const void* a, const void* b) {
+      return Row::compare(item_at(a).row, item_at(b).row) < 0;
+    });
     std::size_t kept = 0;
     for (std::size_t i = 1; i < all.size(); ++i) {
-      auto& last = *all[kept];
-      if (Row::compare(last.row, all[i]->row) == 0) {
-        add_to(pool, last, *all[i]);
-      } else {
-        all[++kept] = all[i];
-      }
+      auto& last = *static_cast<Item*>(all[kept]);
+      auto& item = *static_cast<Item*>(all[i]);
+      if (Row::compare(last.row, item.row) == 0)
+        add_to(pool, last, item);
+      else
+        all[++kept] = &item;
     }
-    all.resize(kept + 1);
-    Item** items = all.data();
-    if (all.size() > 1) {
-      items = static_cast<Item**>(pool.take(room(all.size())));
-      std::copy(all.begin(), all.end(), items);
-    }
-    keep(pool, items, all.size());
+    const std::size_t size = kept + 1;
+    auto* one = static_cast<Item*>(all.front());
+    Item** const items = size > 1 ? static_cast<Item**>(pool.take(room(size))) : &one;
+    for (std::size_t i = 0; i < size; ++i)
+      items[i] = static_cast<Item*>(all[i]);
+    keep(pool, items, size);
   }
   // The same row, which came later: the store may know of the first.
   static void add_to(Pool& pool, Item& first, Item& later) {
