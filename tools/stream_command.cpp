@@ -414,16 +414,19 @@ int shell(const StreamArguments& arguments) {
   return run_shell(options_of(arguments), interrupted);
 }
 
-int explain(const StreamArguments& arguments) {
-  const auto script = prepared(arguments);
+int explain(const StreamArguments& given) {
+  const auto script = prepared(given);
   if (!script) return stream_failed(script.error());
+  const auto arguments = with_state_of(given, *script);
+  const bool stored =
+      arguments.state != "dram" || !arguments.directory.empty() || !arguments.members.empty();
   std::size_t number = 0;
   for (const auto& plan : script->plans()) {
     const auto head = [&](const char* what) { out("-- query {}: {}\n", number, what); };
     ++number;
     head("plan");
     standard_output().write(sql::text_of(plan));
-    const auto source = stream::compile::query_source(plan);
+    const auto source = stream::compile::query_source(plan, script->shape_of(stored));
     if (!source) {
       head("no source");
       out("{}\n", plain(source.error()));
@@ -504,7 +507,9 @@ void add_looks(CLI::App& stream, const std::shared_ptr<StreamArguments>& argumen
   auto& explain_app = *stream.add_subcommand(
       "explain", "Show the plans of the statements' queries, and their sources");
   add_text(explain_app, *arguments);
+  add_places(explain_app, *arguments);
   explain_app.footer(
+      "The place of the state is that of the run: without one the source writes no checkpoints.\n"
       "Examples:\n"
       "  holdfast stream explain sums.sql\n"
       "  holdfast stream explain -e \"SELECT 'hello' AS word\"");

@@ -260,8 +260,8 @@ Successor Script::successor_of(const QueryName& name, const ScriptOptions& optio
   const auto say = [&](const Error& error) {
     if (options.not_compiled) options.not_compiled(name.number, error);
   };
-  auto successor =
-      compile::compiled_successor(plan, options.compile, options.compile_settings, say);
+  auto successor = compile::compiled_successor(plan, options.compile, options.compile_settings,
+                                               shape_of(bool(options.open_state)), say);
   if (options.workers > 1 && InterpretedOperators::can_split(plan, at_the_end(options)))
     successor = parallel_successor(std::move(successor), options.workers, options.sharing);
   return successor;

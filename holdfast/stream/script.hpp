@@ -79,6 +79,8 @@ class Script {
   unsigned workers() const { return workers_; }
   // What SET 'state.backend.type', 'execution.checkpointing.dir' and their like say.
   const StatePlace& state_place() const { return state_place_; }
+  // Of a run with a state store, or without one.
+  compile::RunShape shape_of(bool stored) const { return {stored, idle_state_.count() != 0}; }
   Status run(const ScriptOptions& options, const std::atomic<bool>& stop);
 
  private:

@@ -252,14 +252,21 @@ def check_blocks(directory, cache):
 
 
 def check_explain(directory):
-    def explain(query):
-        return subprocess.run([HOLDFAST, 'stream', 'explain', '-e', table(directory / 'events_0.csv') + query], capture_output=True,
-                              text=True, check=True).stdout
+    def explain(query, *options):
+        return subprocess.run([HOLDFAST, 'stream', 'explain', '-e', table(directory / 'events_0.csv') + query, *options],
+                              capture_output=True, text=True, check=True).stdout
     shown = explain("SELECT window_start, k, SUM(v) FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) "
                     "WHERE REPLACE(k, 'a', 'b') LIKE 'b%' AND i > 3 GROUP BY window_start, window_end, k")
     for words in ('-- query 1: plan', 'Group by (k)', "interpreter\nREPLACE(k, 'a', 'b')\n", 'like(', '-- query 1: source',
                   'greater(row.c4_i, some<std::int32_t>(3))', 'using Key = KeyOf<Text>;', 'StateOf<SumOfIntegers<std::int64_t>>'):
         assert words in shown, (words, shown)
+    # Of a run without a state store and of one with it.
+    join = 'SELECT a.k, b.v FROM events a JOIN events b ON a.k = b.k'
+    assert 'kStored = false' in explain(join) and '_.put_state()' not in explain(join)
+    for place in (('--checkpoint-dir', str(directory / 'none')), ('--state', 'kv', '--region', str(directory / 'none'))):
+        shown = explain(join, *place)
+        assert 'kStored = true' in shown and '_.put_state()' in shown and not (directory / 'none').exists(), shown
+    assert 'kForgets = false' in shown and 'kForgets = true' in explain("SET 'table.exec.state.ttl' = '1 h';" + join)
     shown = explain("SELECT v, window_start FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE))")
     assert 'no source' in shown and 'a window without a GROUP BY of its windows is not compiled' in shown, shown
 

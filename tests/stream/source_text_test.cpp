@@ -124,13 +124,13 @@ TEST(SourceText, LongLinesBreakAtTheirCommas) {
                         ");\n");
 }
 
-Result<QuerySource> source_of(const std::string& query) {
+Result<QuerySource> source_of(const std::string& query, const RunShape& shape = {}) {
   static const std::string kTable =
       "CREATE TABLE e (ts TIMESTAMP(3), k STRING, v BIGINT, d DOUBLE, WATERMARK FOR ts AS ts) "
       "WITH ('connector' = 'datagen');\n";
   static std::vector<Script> kept;  // A source points into its plan.
   kept.push_back(Script::prepare(kTable + query).value());
-  return query_source(kept.back().plans().front());
+  return query_source(kept.back().plans().front(), shape);
 }
 
 TEST(QuerySource, TheSamePlanGivesTheSameSource) {
@@ -183,6 +183,22 @@ TEST(QuerySource, AConditionThatMayFailIsAskedForInItsPlace) {
       source_of("SELECT v FROM e WHERE JSON_VALUE(k, '$.a') = 'x' OR k = 'y'").value().text;
   ASSERT_NE(text.find("interpreted<"), text.npos);
   EXPECT_LT(text.find("interpreted<"), text.find("c1_k, some")) << text;
+}
+
+// A compiler takes nearly half of its time for what a run without a state store has no use for.
+TEST(QuerySource, WhatARunHasNoUseForIsNotInItsSource) {
+  for (const std::string query :
+       {"SELECT window_start, SUM(v) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '1' "
+        "MINUTE)) GROUP BY window_start, window_end",
+        "SELECT a.k, b.v FROM e a JOIN e b ON a.k = b.k",
+        "SELECT k FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY v) AS n FROM e) WHERE n <= 3"}) {
+    const auto any = source_of(query).value(), one = source_of(query, {false, false}).value();
+    EXPECT_TRUE(any.shape.stored && any.shape.forgets);
+    EXPECT_FALSE(one.shape.stored || one.shape.forgets);
+    EXPECT_GT(times("kStored = true", any.text), 0) << any.text;
+    EXPECT_EQ(times("kStored = true", one.text) + times("kForgets = true", one.text), 0);
+    EXPECT_EQ(times("_.put_state()", one.text) + times("_.adopt_stored(", one.text), 0);
+  }
 }
 
 TEST(QuerySource, WhatHasNoCompiledFormIsNamed) {

@@ -14,7 +14,7 @@ namespace holdfast::bench::stream {
 namespace hs = holdfast::stream;
 
 Status QueryCode::load() {
-  HF_ASSIGN_OR_RETURN(auto source, hs::compile::query_source(plan_));
+  HF_ASSIGN_OR_RETURN(auto source, hs::compile::query_source(plan_, {stored_, false}));
   HF_ASSIGN_OR_RETURN(auto compilation, hs::compile::Compilation::begin(source.text, {}));
   HF_ASSIGN_OR_RETURN(library_, compilation.wait());
   source_ = std::make_shared<const hs::compile::QuerySource>(std::move(source));

@@ -22,8 +22,8 @@ namespace holdfast::bench::stream {
 // A plan as a library that is loaded before the clock starts.
 class QueryCode {
  public:
-  // `plan` outlives it.
-  explicit QueryCode(const sql::Plan& plan) : plan_(plan) {}
+  // `plan` outlives it; `stored`: it runs with a state store.
+  QueryCode(const sql::Plan& plan, bool stored) : plan_(plan), stored_(stored) {}
 
   // Compiles, or finds it in the cache. Errors: kUnsupported, and those of the compiler.
   Status load();
@@ -32,6 +32,7 @@ class QueryCode {
 
  private:
   const sql::Plan& plan_;
+  const bool stored_;
   std::shared_ptr<const holdfast::stream::compile::QuerySource> source_;
   std::shared_ptr<const holdfast::stream::compile::Library> library_;
 };
@@ -70,7 +71,7 @@ class RunsQuery : public Base {
  public:
   template <class Of>
   RunsQuery(const Of& of, const QuerySetting& setting)
-      : Base(of), setting_(setting), code_(*setting.plan) {}
+      : Base(of), setting_(setting), code_(*setting.plan, setting.has_checkpoints()) {}
 
   bool counts_persists() const override { return setting_.state == StateIn::kKv; }
   bool starts_threads() const override { return workers_ > 1; }

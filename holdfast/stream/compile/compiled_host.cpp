@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <holdfast/base/check.hpp>
 #include <holdfast/sql/evaluate.hpp>
 
 namespace holdfast::stream::compile {
@@ -38,6 +39,8 @@ CompiledHost::CompiledHost(const sql::Plan& plan, const QuerySource& source, Sin
       store_(store),
       retention_(retention),
       out_(columns_.size()) {
+  HF_CHECK(source.shape.stored || store == nullptr);
+  HF_CHECK(source.shape.forgets || !retention.ends());
   look_at_clock();
 }
 

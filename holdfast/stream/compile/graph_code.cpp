@@ -17,8 +17,8 @@ std::string text(std::size_t number) { return std::to_string(number); }
 
 class GraphWriter {
  public:
-  explicit GraphWriter(const sql::Plan& plan)
-      : plan_(plan), read_(sql::read_columns(plan)), readers_(plan.nodes.size()) {
+  GraphWriter(const sql::Plan& plan, const RunShape& shape)
+      : plan_(plan), shape_(shape), read_(sql::read_columns(plan)), readers_(plan.nodes.size()) {
     for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
       const auto& inputs = plan.nodes[node].inputs;
       for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -28,11 +28,12 @@ class GraphWriter {
 
   Result<QuerySource> write() {
     source_.graph = true;
+    source_.shape = shape_;
     HF_ASSIGN_OR_RETURN(source_.result, layout_of_result(plan_));
     HF_RETURN_IF_ERROR(find_tables());
     std::string definitions;
     for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
-      HF_ASSIGN_OR_RETURN(auto made, node_source(plan_, node, source_.parts));
+      HF_ASSIGN_OR_RETURN(auto made, node_source(plan_, node, shape_, source_.parts));
       definitions += made.definition;
       nodes_.push_back(std::move(made));
     }
@@ -324,14 +325,14 @@ class GraphWriter {
     line("  void adopt_stored(std::int64_t slice) override {");
     line("    switch (node_of_slice(slice)) {");
     for_each_member([&](const std::string& self, const NodeSource& node) {
-      if (node.slices || node.fetches)
+      if (shape_.stored && (node.slices || node.fetches))
         line("      case " + self + ": return node" + self + "_.adopt_stored(slice - first_slice(" +
              self + "));");
     });
     line("      default: return;\n    }\n  }");
     line("  bool put_state() override {");
     for_each_member([&](const std::string& self, const NodeSource&) {
-      line("    if (!node" + self + "_.put_state()) return false;");
+      if (shape_.stored) line("    if (!node" + self + "_.put_state()) return false;");
     });
     line("    return true;\n  }");
   }
@@ -382,6 +383,7 @@ class GraphWriter {
   }
 
   const sql::Plan& plan_;
+  const RunShape shape_;
   const std::vector<std::vector<bool>> read_;
   std::vector<std::vector<Reader>> readers_;
   std::vector<std::size_t> tables_;  // Their nodes.
@@ -393,6 +395,8 @@ class GraphWriter {
 
 }  // namespace
 
-Result<QuerySource> graph_code(const sql::Plan& plan) { return GraphWriter(plan).write(); }
+Result<QuerySource> graph_code(const sql::Plan& plan, const RunShape& shape) {
+  return GraphWriter(plan, shape).write();
+}
 
 }  // namespace holdfast::stream::compile

@@ -7,6 +7,6 @@
 namespace holdfast::stream::compile {
 
 // As query_source(). Errors: kUnsupported, what of the plan has no compiled form.
-Result<QuerySource> graph_code(const sql::Plan& plan);
+Result<QuerySource> graph_code(const sql::Plan& plan, const RunShape& shape);
 
 }  // namespace holdfast::stream::compile

@@ -24,11 +24,12 @@ constexpr std::size_t kMostKeys = 64;  // KeyOf: a bit each.
 
 class NodeWriter {
  public:
-  NodeWriter(const sql::Plan& plan, std::size_t node, QueryParts& parts)
+  NodeWriter(const sql::Plan& plan, std::size_t node, const RunShape& shape, QueryParts& parts)
       : plan_(plan),
         number_(node),
         node_(plan.nodes[node]),
         self_(number_text(node)),
+        shape_(shape),
         parts_(parts) {
     made_.take.resize(node_.inputs.size());
   }
@@ -248,6 +249,8 @@ class NodeWriter {
   }
   void node() {
     constant("std::int64_t", "kNode", self_);
+    constant("bool", "kStored", shape_.stored ? "true" : "false");
+    constant("bool", "kForgets", shape_.forgets ? "true" : "false");
     if (follows_clock()) constant("bool", "kFollowsClock", "true");
   }
   // A clock moves the watermark while a row is on its way: then its texts must stay.
@@ -423,14 +426,16 @@ class NodeWriter {
   const std::size_t number_;
   const sql::Node& node_;
   const std::string self_;
+  const RunShape shape_;
   QueryParts& parts_;
   NodeSource made_;
 };
 
 }  // namespace
 
-Result<NodeSource> node_source(const sql::Plan& plan, std::size_t node, QueryParts& parts) {
-  return std::visit(NodeWriter(plan, node, parts), plan.nodes[node].what);
+Result<NodeSource> node_source(const sql::Plan& plan, std::size_t node, const RunShape& shape,
+                               QueryParts& parts) {
+  return std::visit(NodeWriter(plan, node, shape, parts), plan.nodes[node].what);
 }
 
 }  // namespace holdfast::stream::compile

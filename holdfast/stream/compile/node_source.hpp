@@ -8,6 +8,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/compile/expression_source.hpp>
+#include <holdfast/stream/compile/query_source.hpp>
 
 namespace holdfast::stream::compile {
 
@@ -27,6 +28,7 @@ struct NodeSource {
 };
 
 // Errors: kUnsupported.
-Result<NodeSource> node_source(const sql::Plan& plan, std::size_t node, QueryParts& parts);
+Result<NodeSource> node_source(const sql::Plan& plan, std::size_t node, const RunShape& shape,
+                               QueryParts& parts);
 
 }  // namespace holdfast::stream::compile

@@ -29,12 +29,14 @@ std::string maybe(const sql::Type& type) { return "Maybe<" + std::string(cpp_typ
 // The parts of one source, in its order.
 class Writer {
  public:
-  explicit Writer(const sql::Plan& plan) : plan_(plan), table_(plan.source()) {}
+  Writer(const sql::Plan& plan, const RunShape& shape)
+      : plan_(plan), shape_(shape), table_(plan.source()) {}
 
   Result<QuerySource> write() {
     HF_RETURN_IF_ERROR(sort_nodes());
     HF_ASSIGN_OR_RETURN(auto layout, layout_of(table_));
     source_.layouts = {std::move(layout)};
+    source_.shape = shape_;
     HF_ASSIGN_OR_RETURN(source_.result, layout_of_result(plan_));
     head();
     line("namespace {\n\nusing namespace holdfast::query;\n");
@@ -237,6 +239,7 @@ class Writer {
     boolean("kFilters", !where_.empty());
     boolean("kGatherFails", gather_fails());
     boolean("kTimeDecides", time_decides());
+    boolean("kStored", shape_.stored);
     boolean("kWindowed", group_->windowed);
     number("kSizeMs", group_->window.size_ms);
     number("kSlideMs", group_->window.slide_ms);
@@ -244,6 +247,7 @@ class Writer {
   }
 
   const sql::Plan& plan_;
+  const RunShape shape_;
   const sql::Table& table_;
   std::vector<const sql::Expression*> where_, having_;
   bool one_by_one_ = false;
@@ -256,10 +260,10 @@ class Writer {
 
 }  // namespace
 
-Result<QuerySource> query_source(const sql::Plan& plan) {
+Result<QuerySource> query_source(const sql::Plan& plan, const RunShape& shape) {
   // Groups of a chain that change are a graph's, but for those that are shown at the end.
-  if (InterpretedOperators::can_run(plan, !plan.updating)) return Writer(plan).write();
-  return graph_code(plan);
+  if (InterpretedOperators::can_run(plan, !plan.updating)) return Writer(plan, shape).write();
+  return graph_code(plan, shape);
 }
 
 }  // namespace holdfast::stream::compile

@@ -23,10 +23,11 @@ constexpr std::chrono::milliseconds kPause{1};
 class Attempt {
  public:
   Attempt(const sql::Plan& plan, CompileMode mode, const CompileSettings& settings,
-          std::function<void(const Error&)> failed)
+          const RunShape& shape, std::function<void(const Error&)> failed)
       : plan_(plan),
         mode_(mode),
         settings_(settings),
+        shape_(shape),
         failed_(std::move(failed)),
         next_(Clock::now() + (mode == CompileMode::kWait ? Clock::duration{} : kWorthCompiling)) {}
 
@@ -43,7 +44,7 @@ class Attempt {
 
  private:
   void begin() {
-    auto source = query_source(plan_);
+    auto source = query_source(plan_, shape_);
     if (!source) return give_up(source.error());
     source_ = std::make_shared<const QuerySource>(*std::move(source));
     auto compilation = Compilation::begin(source_->text, settings_);
@@ -59,6 +60,7 @@ class Attempt {
   const sql::Plan& plan_;
   const CompileMode mode_;
   const CompileSettings settings_;
+  const RunShape shape_;
   const std::function<void(const Error&)> failed_;
   std::shared_ptr<const QuerySource> source_;
   std::optional<Compilation> compilation_;
@@ -83,10 +85,10 @@ Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql:
 }
 
 Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
-                             const CompileSettings& settings,
+                             const CompileSettings& settings, const RunShape& shape,
                              std::function<void(const Error&)> failed) {
   if (mode == CompileMode::kNever) return {};
-  const auto attempt = std::make_shared<Attempt>(plan, mode, settings, std::move(failed));
+  const auto attempt = std::make_shared<Attempt>(plan, mode, settings, shape, std::move(failed));
   return [attempt](Operators& now, Sink& sink, StateStore* store) {
     return attempt->poll(now, sink, store);
   };

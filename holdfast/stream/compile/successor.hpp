@@ -24,9 +24,10 @@ Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql:
                                                       std::shared_ptr<const QuerySource> source,
                                                       std::shared_ptr<const Library> library,
                                                       Sink& sink, StateStore* store);
-// For `plan`, which outlives it; `failed` is told why the interpreter has to do all of it.
+// For `plan`, which outlives it, in runs of this shape. `failed` is told why the interpreter has to
+// do all of it.
 Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
-                             const CompileSettings& settings,
+                             const CompileSettings& settings, const RunShape& shape,
                              std::function<void(const Error&)> failed);
 
 }  // namespace holdfast::stream::compile

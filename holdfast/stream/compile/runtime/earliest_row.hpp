@@ -190,13 +190,13 @@ class EarliestRow {
     return shown_.bytes() + shown_.size() * of_shown_.bytes_of_entry();
   }
   template <class Entry, class AppendState>
-  bool put(StoredEntries& stored, Entry& entry, const AppendState& state) {
+  bool put(StoredEntries<Definition>& stored, Entry& entry, const AppendState& state) {
     if (stored.keeps() && !entry.value.mark.changed) return true;
     return stored.put(entry.value.mark, key_of(entry.key), state);
   }
 
   Run& run_;
-  StoredEntries of_waiting_, of_shown_;
+  StoredEntries<Definition> of_waiting_, of_shown_;
   KeyedValues<Key, Waiting> waiting_;
   KeyedValues<Key, Shown> shown_;
   std::set<std::pair<std::int64_t, std::string>> order_;  // Of those that wait, by their keys.

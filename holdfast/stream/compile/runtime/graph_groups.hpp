@@ -193,7 +193,7 @@ class WindowGroups {
   }
 
   Run& run_;
-  StoredEntries stored_;
+  StoredEntries<Definition> stored_;
   std::map<Bounds, Groups> windows_;
   Groups* newest_ = nullptr;  // That of the last row.
   Bounds newest_bounds_;
@@ -381,7 +381,7 @@ class RunningGroups {
   }
 
   Run& run_;
-  StoredEntries stored_, parts_;
+  StoredEntries<Definition> stored_, parts_;
   KeyedValues<Key, Group> groups_;
 };
 

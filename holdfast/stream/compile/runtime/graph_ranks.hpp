@@ -341,7 +341,7 @@ class RunningRank {
   }
 
   Run& run_;
-  StoredEntries stored_;
+  StoredEntries<Definition> stored_;
   KeyedValues<Key, Rows> partitions_;
   Pool memory_;  // Of texts of the rows.
   std::int64_t next_number_ = 0;
@@ -440,7 +440,7 @@ class WindowRank {
   }
 
   Run& run_;
-  StoredEntries stored_;
+  StoredEntries<Definition> stored_;
   std::map<std::int64_t, std::map<std::string, Rows>> windows_;  // By end and partition.
   std::int64_t next_number_ = 0;
   std::int64_t now_ = kNoTime;  // The watermark.

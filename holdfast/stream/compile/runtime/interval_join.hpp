@@ -37,8 +37,8 @@ class IntervalJoin : JoinRules<Definition> {
  public:
   explicit IntervalJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries(run.host, slice_of(Side::kLeft)),
-                StoredEntries(run.host, slice_of(Side::kRight))} {}
+        stored_{StoredEntries<Definition>(run.host, slice_of(Side::kLeft)),
+                StoredEntries<Definition>(run.host, slice_of(Side::kRight))} {}
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change, const RowOn<kSide>& row) {
@@ -140,7 +140,7 @@ class IntervalJoin : JoinRules<Definition> {
       return right_ends_;
   }
   template <Side kSide>
-  StoredEntries& stored_of() {
+  StoredEntries<Definition>& stored_of() {
     return stored_[static_cast<std::size_t>(kSide)];
   }
   template <Side kSide>
@@ -284,7 +284,7 @@ class IntervalJoin : JoinRules<Definition> {
   }
 
   Run& run_;
-  StoredEntries stored_[2];
+  StoredEntries<Definition> stored_[2];
   KeyedValues<Key, Pair> pairs_;
   Ends<Side::kLeft> left_ends_;
   Ends<Side::kRight> right_ends_;

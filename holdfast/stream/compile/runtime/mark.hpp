@@ -15,6 +15,23 @@
 
 namespace holdfast::query {
 
+// What the source says of the run that it is for (query_source.hpp): `kStored`, `kForgets`. One
+// that does not say is for any run.
+template <class Definition>
+constexpr bool may_store() {
+  if constexpr (requires { Definition::kStored; })
+    return Definition::kStored;
+  else
+    return true;
+}
+template <class Definition>
+constexpr bool may_forget() {
+  if constexpr (requires { Definition::kForgets; })
+    return Definition::kForgets;
+  else
+    return true;
+}
+
 struct Mark {
   std::uint64_t version = 0;       // Of what the store has; 0: nothing.
   bool changed : 1 = false;        // Since.

@@ -144,10 +144,11 @@ class OverRows {
  public:
   explicit OverRows(Run& run)
       : run_(run),
-        stored_{
-            StoredEntries(run.host, slice_of(kWaiting)), StoredEntries(run.host, slice_of(kFrames)),
-            StoredEntries(run.host, slice_of(kSums)),
-            StoredEntries(run.host, slice_of(kPassed), {}, kEndsByTime ? 0 : run.host.idle_ms())} {}
+        stored_{StoredEntries<Definition>(run.host, slice_of(kWaiting)),
+                StoredEntries<Definition>(run.host, slice_of(kFrames)),
+                StoredEntries<Definition>(run.host, slice_of(kSums)),
+                StoredEntries<Definition>(run.host, slice_of(kPassed), {},
+                                          kEndsByTime ? 0 : run.host.idle_ms())} {}
 
   template <class Graph>
   void take(Graph&, Change, const Row& row) {
@@ -514,8 +515,8 @@ class OverRows {
   }
 
   Run& run_;
-  StoredEntries stored_[4];  // By table.
-  Pool memory_;              // Of the rows.
+  StoredEntries<Definition> stored_[4];  // By table.
+  Pool memory_;                          // Of the rows.
   KeyedValues<Key, Partition> partitions_;
   std::vector<Time> times_;  // At which rows of a partition wait.
   std::vector<Time> ends_;   // When a partition ends, or later.

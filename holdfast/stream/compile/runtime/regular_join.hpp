@@ -25,10 +25,10 @@ class RegularJoin : JoinRules<Definition> {
  public:
   explicit RegularJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries(run.host, slice_of(Side::kLeft), Grouping::kFirstPart,
-                              run.host.idle_ms()),
-                StoredEntries(run.host, slice_of(Side::kRight), Grouping::kFirstPart,
-                              run.host.idle_ms())} {}
+        stored_{StoredEntries<Definition>(run.host, slice_of(Side::kLeft), Grouping::kFirstPart,
+                                          run.host.idle_ms()),
+                StoredEntries<Definition>(run.host, slice_of(Side::kRight), Grouping::kFirstPart,
+                                          run.host.idle_ms())} {}
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change change, const RowOn<kSide>& row) {
@@ -141,7 +141,7 @@ class RegularJoin : JoinRules<Definition> {
       return pair.right;
   }
   template <Side kSide>
-  StoredEntries& stored_of() {
+  StoredEntries<Definition>& stored_of() {
     return stored_[static_cast<std::size_t>(kSide)];
   }
   template <class Row>
@@ -252,7 +252,7 @@ class RegularJoin : JoinRules<Definition> {
   }
 
   Run& run_;
-  StoredEntries stored_[2];
+  StoredEntries<Definition> stored_[2];
   Pool memory_;  // Of the rows.
   KeyedValues<Key, Pair> pairs_;
   std::vector<std::uint32_t> matches_;

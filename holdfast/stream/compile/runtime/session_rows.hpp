@@ -232,7 +232,7 @@ class SessionRows {
   }
 
   Run& run_;
-  StoredEntries stored_;
+  StoredEntries<Definition> stored_;
   Pool memory_;  // Of the rows.
   KeyedValues<Key, Sessions> sessions_;
   // Numbers of entries by the time at which a session of theirs may end.

@@ -106,19 +106,11 @@ class Slices {
   }
 
   // `kept`: what is put need not be put again.
-  bool put_state(bool kept) {
-    if (tracks_) return put_blocks();
-    std::string key, state;
-    for (const auto& [slice, groups] : slices_) {
-      for (const auto& entry : groups.entries()) {
-        key.clear(), state.clear();
-        entry.key.append(key), entry.state.append(state);
-        if (!run_.host.put(offset_ + slice, {key.data(), key.size()}, {state.data(), state.size()}))
-          return false;
-      }
-    }
-    if (kept) forget_all();
-    return true;
+  bool put_state([[maybe_unused]] bool kept) {
+    if constexpr (kStored)
+      return tracks_ ? put_blocks() : put_entries(kept);
+    else
+      return true;
   }
 
   // The groups of a window: emit(key, state, window_end).
@@ -134,19 +126,13 @@ class Slices {
       return;
     }
     merged_.clear();
-    Runs runs(run_);
-    const Slice* groups = &merged_;
-    for (const auto slice : ending) {
-      const auto found = slices_.find(slice);
-      const Slice* const in_memory = found == slices_.end() ? nullptr : &found->second;
-      if (stored_.count(slice) != 0 && !gather_stored(slice, in_memory, runs))
-        return static_cast<void>(run_.failed = true);
-      if (ending.size() == 1 && in_memory != nullptr && merged_.entries().empty())
-        groups = in_memory;
-      else if (in_memory != nullptr)
-        merge_groups(merged_, *in_memory);
+    if constexpr (kStored) {
+      show_with_stored(ending, end, emit);
+    } else {
+      for (const auto slice : ending)
+        merge_groups(merged_, slices_.at(slice));
+      show(merged_, end, emit);
     }
-    show(*groups, runs, end, emit);
   }
 
   // Slices up to this end leave; the command has them from now on.
@@ -172,6 +158,7 @@ class Slices {
   }
 
  private:
+  static constexpr bool kStored = may_store<Definition>();
   static constexpr bool kCumulates = requires { Definition::kCumulates; };
 
   [[gnu::noinline]] bool find_slice_of(std::int64_t time) {
@@ -237,6 +224,24 @@ class Slices {
     }
   }
 
+  // The groups of a window of which the store has some. merged_ is empty.
+  template <class Emit>
+  void show_with_stored(const std::set<std::int64_t>& ending, std::int64_t end, const Emit& emit) {
+    Runs runs(run_);
+    const Slice* groups = &merged_;
+    for (const auto slice : ending) {
+      const auto found = slices_.find(slice);
+      const Slice* const in_memory = found == slices_.end() ? nullptr : &found->second;
+      if (stored_.count(slice) != 0 && !gather_stored(slice, in_memory, runs))
+        return static_cast<void>(run_.failed = true);
+      if (ending.size() == 1 && in_memory != nullptr && merged_.entries().empty())
+        groups = in_memory;
+      else if (in_memory != nullptr)
+        merge_groups(merged_, *in_memory);
+    }
+    show(*groups, runs, end, emit);
+  }
+
   template <class Emit>
   void show(const Slice& groups, std::int64_t end, const Emit& emit) {
     visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
@@ -278,6 +283,19 @@ class Slices {
     rows_ = 0;
     look_at_ = std::max<std::uint64_t>(kRowsBetweenLooks, kRowsPerSlice * slices_.size());
     if (tracks_ && bytes() > memory_bytes_) run_.host.ask_for_checkpoint();
+  }
+  bool put_entries(bool kept) {
+    std::string key, state;
+    for (const auto& [slice, groups] : slices_) {
+      for (const auto& entry : groups.entries()) {
+        key.clear(), state.clear();
+        entry.key.append(key), entry.state.append(state);
+        if (!run_.host.put(offset_ + slice, {key.data(), key.size()}, {state.data(), state.size()}))
+          return false;
+      }
+    }
+    if (kept) forget_all();
+    return true;
   }
   // Puts what a checkpoint has yet to write of all slices. What is too much for memory leaves it.
   bool put_blocks() {

@@ -115,7 +115,7 @@ class SortRows {
   }
 
   Run& run_;
-  StoredEntries stored_;
+  StoredEntries<Definition> stored_;
   KeyedValues<typename Definition::Key, Counted> rows_;
   std::int64_t next_number_ = 0;
 };
@@ -153,7 +153,7 @@ class FirstRows {
  private:
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode) + 1;
 
-  StoredEntries stored_;
+  StoredEntries<Definition> stored_;
   std::int64_t given_ = 0;
   Mark mark_{};
 };

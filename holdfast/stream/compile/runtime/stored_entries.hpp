@@ -30,47 +30,53 @@ void append_key_part(const Key& key, std::string& bytes) {
   std::memcpy(bytes.data() + at, &size, sizeof size);
 }
 
-class StoredEntries {
+// `kStored`, `kForgets`: whether there may be a store; whether an entry may end when it is idle.
+template <bool kStored, bool kForgets>
+class BasicStoredEntries {
  public:
   // Without a grouping all are in memory. `idle_ms`: how long an entry is kept that does not
   // change; 0: for ever.
-  StoredEntries(Host& host, std::int64_t slice, std::optional<Grouping> grouping = {},
-                std::int64_t idle_ms = 0)
+  BasicStoredEntries(Host& host, std::int64_t slice, std::optional<Grouping> grouping = {},
+                     std::int64_t idle_ms = 0)
       : host_(&host), slice_(slice), idle_ms_(idle_ms), keeps_(host.keeps_entries()) {
     if (host.finds_groups(memory_bytes_)) grouping_ = grouping;
     if (ends()) began_ms_ = host.now_ms();
   }
 
   // The store keeps what it was given: changes are enough.
-  bool keeps() const { return keeps_; }
+  bool keeps() const { return kStored && keeps_; }
   // True: for the first time since the last checkpoint. A caller that keeps a list of changes puts
   // the entry there.
   bool change(Mark& mark) const {
     if (ends()) mark.use_at(host_->now_ms());
-    if (!keeps_ || mark.changed) return false;
+    if (!keeps() || mark.changed) return false;
     return mark.changed = true;
   }
   // An entry goes, or comes; key(bytes) appends its key. One that was there before the last
   // checkpoint takes the place of what the store has of it.
   template <class AppendKey>
   void erase(const Mark& mark, const AppendKey& key) {
-    if (!keeps_ || mark.version == 0) return;
-    std::string bytes;
-    key(bytes);
-    gone_.emplace(std::move(bytes), mark.version);
+    if constexpr (kStored) {
+      if (!keeps_ || mark.version == 0) return;
+      std::string bytes;
+      key(bytes);
+      gone_.emplace(std::move(bytes), mark.version);
+    }
   }
   template <class AppendKey>
   void come(Mark& mark, const AppendKey& key) {
-    if (gone_.empty()) return;
-    std::string bytes;
-    key(bytes);
-    const auto found = gone_.find(bytes);
-    if (found == gone_.end()) return;
-    mark.version = found->second;
-    gone_.erase(found);
+    if constexpr (kStored) {
+      if (gone_.empty()) return;
+      std::string bytes;
+      key(bytes);
+      const auto found = gone_.find(bytes);
+      if (found == gone_.end()) return;
+      mark.version = found->second;
+      gone_.erase(found);
+    }
   }
   void adopt_gone(Text key, std::uint64_t version) {
-    gone_.emplace(std::string(key.data, key.size), version);
+    if constexpr (kStored) gone_.emplace(std::string(key.data, key.size), version);
   }
   // Takes off what an entry's state begins with. False: it is none.
   bool take_begin(Text& state, Mark& mark) const {
@@ -82,7 +88,7 @@ class StoredEntries {
 
   // ---- State that ends ----
 
-  bool ends() const { return idle_ms_ != 0; }
+  bool ends() const { return kForgets && idle_ms_ != 0; }
   // Whether it is time to look for what has been idle: each half of the time that it is kept. Then
   // the operator erases what is_idle().
   bool is_sweep_due() {
@@ -103,16 +109,20 @@ class StoredEntries {
   // ---- Groups ----
 
   // Whether there may be entries that memory does not have.
-  bool is_partial() const { return is_partial_; }
+  bool is_partial() const { return kStored && is_partial_; }
   void become_partial() { is_partial_ = grouping_.has_value(); }
   // A group of which memory has no entry: group(bytes) appends it. visit(key, state, version) ->
   // whether it is one; of entries that are gone since the last checkpoint none.
   template <class AppendGroup, class Visit>
   [[gnu::noinline]] bool fetch(const AppendGroup& group, const Visit& visit) {
-    key_.clear();
-    group(key_);
-    Fetch<Visit> entries(*this, visit);
-    return host_->for_each_of_group(slice_, {key_.data(), key_.size()}, entries);
+    if constexpr (kStored) {
+      key_.clear();
+      group(key_);
+      Fetch<Visit> entries(*this, visit);
+      return host_->for_each_of_group(slice_, {key_.data(), key_.size()}, entries);
+    } else {
+      return true;  // There is none.
+    }
   }
   // About, of an entry, what it has beside a fixed part.
   std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
@@ -123,7 +133,8 @@ class StoredEntries {
   // Called after a row was taken: now and then asks for a checkpoint if bytes() are too many.
   template <class Bytes>
   void took_row(const Bytes& bytes) {
-    if (++rows_ % kRowsBetweenLooks == 0 && grouping_ && bytes() > memory_bytes_) [[unlikely]]
+    if (kStored && ++rows_ % kRowsBetweenLooks == 0 && grouping_ && bytes() > memory_bytes_)
+        [[unlikely]]
       host_->ask_for_checkpoint();
   }
   // Called after a checkpoint has all that it needs: the operator forgets its entries.
@@ -161,7 +172,7 @@ class StoredEntries {
   template <class Visit>
   class Fetch final : public VisitVersions {
    public:
-    Fetch(StoredEntries& stored, const Visit& visit) : stored_(stored), visit_(visit) {}
+    Fetch(BasicStoredEntries& stored, const Visit& visit) : stored_(stored), visit_(visit) {}
     bool entry(Text key, Text state, std::uint64_t version) override {
       if (!stored_.gone_.empty() && stored_.gone_.contains(std::string(key.data, key.size)))
         return true;
@@ -171,7 +182,7 @@ class StoredEntries {
     }
 
    private:
-    StoredEntries& stored_;
+    BasicStoredEntries& stored_;
     const Visit& visit_;
   };
 
@@ -194,9 +205,16 @@ class StoredEntries {
   std::int64_t began_ms_ = 0, next_sweep_ms_ = INT64_MIN, oldest_ms_ = INT64_MIN;
   std::uint64_t memory_bytes_ = 0;  // That the operator's entries may take, if they are grouped.
   std::uint64_t rows_ = 0;
-  std::uint64_t seen_ = 0, seen_bytes_ = 0;    // Entries that were put or fetched.
-  std::map<std::string, std::uint64_t> gone_;  // Versions the store still has.
+  std::uint64_t seen_ = 0, seen_bytes_ = 0;  // Entries that were put or fetched.
+  struct Nothing {};
+  using Gone = std::map<std::string, std::uint64_t>;
+  // Versions the store still has.
+  [[no_unique_address]] std::conditional_t<kStored, Gone, Nothing> gone_;
   std::string key_, state_;
 };
+
+// Of an operator.
+template <class Definition>
+using StoredEntries = BasicStoredEntries<may_store<Definition>(), may_forget<Definition>()>;
 
 }  // namespace holdfast::query

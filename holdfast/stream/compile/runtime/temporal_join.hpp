@@ -101,7 +101,7 @@ class TemporalJoin : JoinRules<Definition> {
     };
   }
   template <class AnyItem, class AppendKey>
-  static bool put(StoredEntries& stored, AnyItem& item, const AppendKey& key) {
+  static bool put(StoredEntries<Definition>& stored, AnyItem& item, const AppendKey& key) {
     return stored.put(item.mark, key,
                       [&](std::string& bytes) { item.kept.row().append_exactly(bytes); });
   }
@@ -197,7 +197,7 @@ class TemporalJoin : JoinRules<Definition> {
   }
 
   Run& run_;
-  StoredEntries left_, right_;
+  StoredEntries<Definition> left_, right_;
   std::map<Place, Item<Left>> waiting_;
   KeyedValues<Key, Versions> versions_;
   std::int64_t next_number_ = 0;

@@ -115,8 +115,8 @@ class WindowJoin : JoinRules<Definition> {
  public:
   explicit WindowJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries(run.host, first_slice(Definition::kNode)),
-                StoredEntries(run.host, first_slice(Definition::kNode) + 1)} {}
+        stored_{StoredEntries<Definition>(run.host, first_slice(Definition::kNode)),
+                StoredEntries<Definition>(run.host, first_slice(Definition::kNode) + 1)} {}
 
   template <Side kSide, class Graph>
   void take(Graph&, Change, const RowOn<kSide>& row) {
@@ -151,7 +151,7 @@ class WindowJoin : JoinRules<Definition> {
 
  private:
   template <Side kSide>
-  StoredEntries& stored_of() {
+  StoredEntries<Definition>& stored_of() {
     return stored_[static_cast<std::size_t>(kSide)];
   }
   Window& window_at(std::int64_t end) {
@@ -312,7 +312,7 @@ class WindowJoin : JoinRules<Definition> {
   }
 
   Run& run_;
-  StoredEntries stored_[2];
+  StoredEntries<Definition> stored_[2];
   std::map<std::int64_t, Window> windows_;  // By their ends.
   Window* newest_ = nullptr;                // That of the last row.
   std::int64_t newest_end_ = 0;
