@@ -116,7 +116,7 @@ class LogReader {
  private:
   friend class Log;
   LogReader(log_detail::Space* space, Lsn from);
-  void look_again();  // Under the space's mutex.
+  void look_again();
   log_detail::Space* space_;
   std::vector<std::unique_ptr<log_detail::Cursor>> cursors_;  // One per lane.
   std::uint64_t pin_ = 0;                                     // The least LSN to give.

@@ -1,6 +1,5 @@
 // Reading a log: one cursor per lane, merged by LSN.
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -23,22 +22,23 @@ struct Cursor {
   const std::byte* begin = nullptr;  // Of the frame.
   std::vector<std::byte> buffer;
 
-  // Others may take what it reads from now on. Under the space's mutex.
-  void let_go(Space& space) {
+  // Others may take what it reads from now on.
+  void let_go(Space& space) HF_REQUIRES(space.mutex()) {
     for (const auto& use : uses)
       space.let_go(use.index);
   }
 
-  // Goes on in the lane as it is now. Under the space's mutex.
-  void look_again(Space& space, const Lane& lane, std::uint64_t from) {
+  // Goes on in the lane as it is now.
+  void look_again(Space& space, const Lane& lane, std::uint64_t from) HF_REQUIRES(space.mutex()) {
     const auto before = uses.empty() ? Use{} : uses[number];
     let_go(space);
     uses.clear();
     segments.clear();
     number = 0;
     bool same = false;  // The segment that was read is still there.
-    for (const auto& use : lane.uses) {
-      const bool final = &use == &lane.uses.back();
+    const auto& of_lane = space.uses(lane);
+    for (const auto& use : of_lane) {
+      const bool final = &use == &of_lane.back();
       if (!final && use.last_lsn < from + HF_MUTANT("L28", 0, 1)) continue;
       if (uses.empty()) same = use.base_lsn == before.base_lsn;
       uses.push_back(use);
@@ -96,20 +96,20 @@ struct Cursor {
 
 using log_detail::Cursor;
 
+void LogReader::look_again() HF_REQUIRES(space_->mutex()) {
+  until_ = space_->stable();  // Before the tails are read: all up to here lie below them.
+  for (std::size_t i = 0; i < cursors_.size(); ++i)
+    cursors_[i]->look_again(*space_, *space_->lanes()[i], pin_);
+  if (HF_MUTANT("L26", false, true)) until_ = space_->stable();
+}
+
 LogReader::LogReader(log_detail::Space* space, Lsn from) : space_(space) {
-  const std::lock_guard hold(space->mutex());
+  const Lock hold(space->mutex());
   pin_ = std::max(from.value, space->head());
   space->pin(pin_);
   for (std::size_t i = 0; i < space->lanes().size(); ++i)
     cursors_.push_back(std::make_unique<Cursor>());
   look_again();
-}
-
-void LogReader::look_again() {
-  until_ = space_->stable();  // Before the tails are read: all up to here lie below them.
-  for (std::size_t i = 0; i < cursors_.size(); ++i)
-    cursors_[i]->look_again(*space_, *space_->lanes()[i], pin_);
-  if (HF_MUTANT("L26", false, true)) until_ = space_->stable();
 }
 
 LogReader::LogReader(LogReader&& other) noexcept
@@ -136,7 +136,7 @@ LogReader& LogReader::operator=(LogReader&& other) noexcept {
 }
 LogReader::~LogReader() {
   if (space_ == nullptr) return;
-  const std::lock_guard hold(space_->mutex());
+  const Lock hold(space_->mutex());
   for (const auto& cursor : cursors_)
     cursor->let_go(*space_);
   space_->unpin(pin_);
@@ -152,7 +152,7 @@ bool LogReader::skip_damage() {
 Result<bool> LogReader::next() {
   if (at_end_) {
     // What was given is not read again: its segments may go.
-    const std::lock_guard hold(space_->mutex());
+    const Lock hold(space_->mutex());
     const auto from = std::max(pin_, until_ + 1);
     space_->pin(from);
     space_->unpin(pin_);

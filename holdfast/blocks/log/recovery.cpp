@@ -115,7 +115,7 @@ Status Space::find_segments() {
   for (std::uint32_t index = 0; index < segments_; ++index) {
     SegmentHeader header;
     if (read_segment_header(index, header)) {
-      laps_[index] = header.lap;
+      of_segment_[index].lap = header.lap;
       by_lane[header.lane].emplace_back(header, index);
     } else {
       HF_RETURN_IF_ERROR(check_lost(index));
@@ -142,11 +142,11 @@ Status Space::find_segments() {
         free_.push_back(index);
         continue;
       }
-      if (lane->uses.empty() && header.previous_lsn >= head() && HF_MUTANT("L18", true, false))
+      if (uses(*lane).empty() && header.previous_lsn >= head() && HF_MUTANT("L18", true, false))
         return damaged(index, 0,
                        "its lane continues LSN " + std::to_string(header.previous_lsn) +
                            ", whose segment is lost");
-      lane->uses.push_back({index, header.base_lsn, end});
+      of_lane_[lane->number].uses.push_back({index, header.base_lsn, end});
       lane->last_lsn = header.previous_lsn;  // Until recover_lane() knows better.
     }
   }
@@ -154,8 +154,8 @@ Status Space::find_segments() {
 }
 
 Status Space::recover_lane(Lane& lane) {
-  auto& use = lane.uses.back();
-  lane.segment = view(use.index, laps_[use.index]);
+  const auto& use = uses(lane).back();
+  lane.segment = view(use.index, of_segment_[use.index].lap);
   const auto& segment = lane.segment;
   const auto end = frames_->end(segment);
   auto at = frames_->first();
@@ -198,6 +198,7 @@ Status Space::recover_lane(Lane& lane) {
 
 Status Space::open() {
   HF_RETURN_IF_ERROR(read_header());
+  const Lock hold(mutex_);
   HF_ASSIGN_OR_RETURN(limit_, read_state(kLimit));
   // What the crash left beyond the tails has LSNs below the old limit, new records have not.
   make_lanes(
@@ -210,7 +211,7 @@ Status Space::open() {
   head_.store(head);
   HF_RETURN_IF_ERROR(find_segments());
   for (const auto& lane : lanes_) {
-    if (!lane->uses.empty()) HF_RETURN_IF_ERROR(recover_lane(*lane));
+    if (!uses(*lane).empty()) HF_RETURN_IF_ERROR(recover_lane(*lane));
   }
   syncs_begun_.store(1);
   syncs_done_.store(1);

@@ -24,9 +24,9 @@ void Space::make_lanes(std::uint64_t last_lsn) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->number = i;
   }
-  lanes_[0]->taken = true;  // Log::append's own.
-  laps_.assign(segments_, 0);
-  holds_.assign(segments_, 0);
+  of_lane_.resize(options_.lanes);
+  of_lane_[0].taken = true;  // Log::append's own.
+  of_segment_.resize(segments_);
 }
 
 Status Space::set_state(StateWord which, std::uint64_t value, Site site) {
@@ -49,6 +49,7 @@ Status Space::create() {
   frames_ = frames_of(options_.format);
   log_id_ = header.id;
   segments_ = body.segments;
+  const Lock hold(mutex_);
   make_lanes(0);
 
   // A log that lay here is dead before its state changes, by one word that cannot be torn, and ours
@@ -152,7 +153,7 @@ Status Space::read_at(std::uint64_t at_bytes, Frame& frame) const {
 // the durable limit, and what is appended then would be lost at the next opening. And what it left
 // at the tail would be a record there.
 Status Space::forget_failure(Lane& lane) {
-  const std::lock_guard hold(mutex_);
+  const Lock hold(mutex_);
   HF_RETURN_IF_ERROR(raise_limit());
   HF_RETURN_IF_ERROR(frames_->repair(lane.segment, lane.tail.load(std::memory_order_relaxed)));
   lane.failed = false;
@@ -175,9 +176,9 @@ void Space::reclaim() {
   const auto keep =
       HF_MUTANT("L05", pins_.empty() ? head() : std::min(head(), *pins_.begin()), head());
   for (const auto& lane : lanes_) {
-    auto& uses = lane->uses;
+    auto& uses = of_lane_[lane->number].uses;
     while (uses.size() > 1 && uses.front().last_lsn < keep + HF_MUTANT("L02", 0, 1) &&
-           (holds_[uses.front().index] == 0 || HF_MUTANT("L31", false, true))) {
+           (of_segment_[uses.front().index].readers == 0 || HF_MUTANT("L31", false, true))) {
       free_.push_back(uses.front().index);
       uses.erase(uses.begin());
     }
@@ -186,8 +187,8 @@ void Space::reclaim() {
 
 // Nothing in it is needed.
 void Space::leave_last_segment(Lane& lane) {
-  free_.push_back(lane.uses.back().index);
-  lane.uses.clear();
+  free_.push_back(uses(lane).back().index);
+  of_lane_[lane.number].uses.clear();
   lane.segment = {};
   lane.cut = false;
   lane.last_lsn = 0;
@@ -200,17 +201,18 @@ void Space::reclaim_last_segments(const Lane& own) {
   const auto keep =
       HF_MUTANT("L33", pins_.empty() ? head() : std::min(head(), *pins_.begin()), head());
   for (const auto& lane : lanes_) {
-    if ((lane.get() != &own && HF_MUTANT("L34", lane->taken, false)) ||
+    if ((lane.get() != &own && HF_MUTANT("L34", of_lane_[lane->number].taken, false)) ||
         HF_MUTANT("L35", lane->failed, false))
       continue;
-    if (lane->uses.size() == 1 && lane->last_lsn < keep + HF_MUTANT("L36", 0, 1) &&
-        (holds_[lane->uses.back().index] == 0 || HF_MUTANT("L37", false, true)))
+    const auto& of_lane = uses(*lane);
+    if (of_lane.size() == 1 && lane->last_lsn < keep + HF_MUTANT("L36", 0, 1) &&
+        (of_segment_[of_lane.back().index].readers == 0 || HF_MUTANT("L37", false, true)))
       leave_last_segment(*lane);
   }
 }
 
 std::uint64_t Space::free_segments() {
-  const std::lock_guard hold(mutex_);
+  const Lock hold(mutex_);
   reclaim();
   return free_.size();
 }
@@ -229,8 +231,9 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
                                       std::to_string(empty.after_group(end) - frames_->first()) +
                                       " bytes or more; a segment holds " +
                                       std::to_string(empty.bytes - frames_->first())};
-  const std::lock_guard hold(mutex_);
-  if (!lane.uses.empty()) lane.uses.back().last_lsn = lane.last_lsn;
+  const Lock hold(mutex_);
+  auto& uses = of_lane_[lane.number].uses;
+  if (!uses.empty()) uses.back().last_lsn = lane.last_lsn;
   reclaim();
   if (free_.empty()) reclaim_last_segments(lane);
   if (free_.empty())
@@ -241,11 +244,11 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
                      "any more, and let readers and appenders go"};
   // On page media what lies in the lane's segments before must not be lost while the new one is
   // kept: the new one's header vouches for it.
-  if (writer_.paged() && HF_MUTANT("L09", true, lane.uses.size() < 2))
+  if (writer_.paged() && HF_MUTANT("L09", true, uses.size() < 2))
     HF_RETURN_IF_ERROR(writer_.order());
   HF_RETURN_IF_ERROR(raise_limit());
   const auto index = free_.front();
-  const auto segment = view(index, laps_[index] + 1);
+  const auto segment = view(index, of_segment_[index].lap + 1);
   frames_->prepare(segment);
   SegmentHeader header{};
   header.base_lsn = clock_->next();
@@ -259,8 +262,8 @@ Status Space::take_segment(Lane& lane, std::span<const Record> records) {
   HF_RETURN_IF_ERROR(
       writer_.put(static_cast<std::uint64_t>(segment.data - base()), &header, sizeof header));
   free_.pop_front();
-  laps_[index] = segment.lap;
-  lane.uses.push_back({index, header.base_lsn, 0});
+  of_segment_[index].lap = segment.lap;
+  uses.push_back({index, header.base_lsn, 0});
   lane.segment = segment;
   lane.cut = false;
   lane.tail.store(frames_->first(), std::memory_order_release);
@@ -274,7 +277,7 @@ Status Space::truncate(Lsn up_to) {
     return Error{Errc::kInvalidOption, "log: truncate(" + std::to_string(up_to.value) +
                                            ") lies beyond the last record's LSN + 1, " +
                                            std::to_string(last + 1)};
-  const std::lock_guard hold(mutex_);
+  const Lock hold(mutex_);
   if (up_to.value <= head()) return {};
   if (HF_MUTANT("L06", false, true)) {
     head_.store(up_to.value, std::memory_order_release);
@@ -298,24 +301,25 @@ Status Space::sync() {
 
 Result<Lane*> Space::take_lane() {
   if (region_.read_only()) return Error{Errc::kReadOnly, "log: the region was opened read-only"};
-  const std::lock_guard hold(mutex_);
+  const Lock hold(mutex_);
   Lane* best = nullptr;  // One that has a segment already, where there is one.
   for (const auto& lane : lanes_) {
-    if (!lane->taken && (best == nullptr || (best->uses.empty() && !lane->uses.empty())))
+    if (!of_lane_[lane->number].taken &&
+        (best == nullptr || (uses(*best).empty() && !uses(*lane).empty())))
       best = lane.get();
   }
   if (best == nullptr)
     return Error{Errc::kBusy, "log: all " + std::to_string(options_.lanes) +
                                   " lanes are taken, one of them by Log::append; let an appender "
                                   "go or create the log with more lanes"};
-  best->taken = true;
+  of_lane_[best->number].taken = true;
   clock_->use(best->number);
   return best;
 }
 
 void Space::give_back(Lane& lane) {
-  const std::lock_guard hold(mutex_);
-  lane.taken = false;
+  const Lock hold(mutex_);
+  of_lane_[lane.number].taken = false;
 }
 
 }  // namespace holdfast::blocks::log_detail

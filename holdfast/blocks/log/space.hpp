@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <type_traits>
 #include <vector>
@@ -89,7 +88,7 @@ struct Use {  // A segment of a lane.
 struct alignas(kCacheLineBytes) Lane {
   std::atomic<std::uint64_t> tail{0};  // Frames of the last segment below this are acknowledged.
   std::uint64_t last_lsn = 0;          // Of the last append that did not fail.
-  Segment segment;                     // The last one of `uses`; no data: none yet.
+  Segment segment;                     // The last one of Space::uses(); no data: none yet.
   bool cut = false;                    // Group::after_cut of the next one.
   bool failed = false;                 // The last append: Space::forget_failure() comes first.
   std::uint64_t sync_mark = 0;         // Syncs begun when the last append had returned.
@@ -98,9 +97,17 @@ struct alignas(kCacheLineBytes) Lane {
     return segment.after_group(tail.load(std::memory_order_relaxed));
   }
   std::uint32_t number = 0;
-  bool taken = false;
   Staging staging;
-  std::vector<Use> uses;  // By base_lsn. Under the space's mutex.
+};
+
+struct OfLane {  // What other threads than its own look at, too.
+  bool taken = false;
+  std::vector<Use> uses;  // By base_lsn.
+};
+
+struct OfSegment {
+  std::uint32_t lap = 0;  // 0: unknown.
+  std::uint32_t readers = 0;
 };
 
 class Space {
@@ -126,8 +133,12 @@ class Space {
   std::uint64_t max_record_bytes() const;
 
   Segment view(std::uint32_t index, std::uint32_t lap) const;
-  // Under the mutex.
-  Segment view_of(const Use& use) const { return view(use.index, laps_[use.index]); }
+  Segment view_of(const Use& use) const HF_REQUIRES(mutex_) {
+    return view(use.index, of_segment_[use.index].lap);
+  }
+  const std::vector<Use>& uses(const Lane& lane) const HF_REQUIRES(mutex_) {
+    return of_lane_[lane.number].uses;
+  }
   const Frames& frames() const { return *frames_; }
   const LogOptions& options() const { return options_; }
   const Extent& where() const { return where_; }
@@ -136,14 +147,14 @@ class Space {
   std::vector<std::unique_ptr<Lane>>& lanes() { return lanes_; }
   std::uint64_t free_segments();
 
-  // For readers: segments with LSNs from `lsn` on are kept until unpin. Under the mutex.
-  void pin(std::uint64_t lsn) { pins_.insert(lsn); }
-  void unpin(std::uint64_t lsn) { pins_.erase(pins_.find(lsn)); }
+  // For readers: segments with LSNs from `lsn` on are kept until unpin.
+  void pin(std::uint64_t lsn) HF_REQUIRES(mutex_) { pins_.insert(lsn); }
+  void unpin(std::uint64_t lsn) HF_REQUIRES(mutex_) { pins_.erase(pins_.find(lsn)); }
   // The segment that a lane had last when a reader looked is read from its start, whatever its
-  // LSNs are: the lane may leave it meanwhile, and nobody may take it. Under the mutex.
-  void hold(std::uint32_t segment) { ++holds_[segment]; }
-  void let_go(std::uint32_t segment) { --holds_[segment]; }
-  Mutex& mutex() { return mutex_; }
+  // LSNs are: the lane may leave it meanwhile, and nobody may take it.
+  void hold(std::uint32_t segment) HF_REQUIRES(mutex_) { ++of_segment_[segment].readers; }
+  void let_go(std::uint32_t segment) HF_REQUIRES(mutex_) { --of_segment_[segment].readers; }
+  Mutex& mutex() HF_RETURN_CAPABILITY(mutex_) { return mutex_; }
 
  private:
   // LSNs that all lanes together can use before each of them takes another segment.
@@ -151,25 +162,24 @@ class Space {
     return options_.lanes * (options_.segment_bytes / 16) * clock_->stride();
   }
   std::byte* base() const { return writer_.at(0); }
-  Status set_state(StateWord which, std::uint64_t value, HF_SITE);
+  Status set_state(StateWord which, std::uint64_t value, HF_SITE) HF_REQUIRES(mutex_);
   Status take_segment(Lane& lane, std::span<const Record> records);
   Status forget_failure(Lane& lane);
-  Status raise_limit();  // Under the mutex.
-  // These three under the mutex.
-  void reclaim();
-  void reclaim_last_segments(const Lane& own);
-  void leave_last_segment(Lane& lane);
-  void make_lanes(std::uint64_t last_lsn);
+  Status raise_limit() HF_REQUIRES(mutex_);
+  void reclaim() HF_REQUIRES(mutex_);
+  void reclaim_last_segments(const Lane& own) HF_REQUIRES(mutex_);
+  void leave_last_segment(Lane& lane) HF_REQUIRES(mutex_);
+  void make_lanes(std::uint64_t last_lsn) HF_REQUIRES(mutex_);
 
   // recovery.cpp
   Status read_header();
   Result<LogBody> read_header_2();
   Status take_shape(const LogBody& body);
   Result<std::uint64_t> read_state(StateWord which) const;
-  bool read_segment_header(std::uint32_t index, SegmentHeader& header) const;
-  Status find_segments();
-  Status recover_lane(Lane& lane);
-  Status check_lost(std::uint32_t index) const;
+  bool read_segment_header(std::uint32_t index, SegmentHeader& header) const HF_REQUIRES(mutex_);
+  Status find_segments() HF_REQUIRES(mutex_);
+  Status recover_lane(Lane& lane) HF_REQUIRES(mutex_);
+  Status check_lost(std::uint32_t index) const HF_REQUIRES(mutex_);
   Error damaged(std::uint32_t segment, std::uint64_t at, const std::string& what) const;
   std::uint64_t segment_seed(std::uint32_t index) const { return mix64(log_id_ ^ (index + 1)); }
 
@@ -184,13 +194,14 @@ class Space {
   const Frames* frames_ = nullptr;
 
   Mutex mutex_;
+  // These two are made once, before others know the log.
   std::unique_ptr<LsnClock> clock_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::deque<std::uint32_t> free_;   // Taken from the front: a ring.
-  std::vector<std::uint32_t> laps_;  // By segment; 0: unknown.
-  std::multiset<std::uint64_t> pins_;
-  std::vector<std::uint32_t> holds_;  // Readers, by segment.
-  std::uint64_t limit_ = 0;
+  std::vector<OfLane> of_lane_ HF_GUARDED_BY(mutex_);        // By its number.
+  std::vector<OfSegment> of_segment_ HF_GUARDED_BY(mutex_);  // By its number.
+  std::deque<std::uint32_t> free_ HF_GUARDED_BY(mutex_);     // Taken from the front: a ring.
+  std::multiset<std::uint64_t> pins_ HF_GUARDED_BY(mutex_);
+  std::uint64_t limit_ HF_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> head_{0};
   std::atomic<std::uint64_t> syncs_begun_{0}, syncs_done_{0};
 };
