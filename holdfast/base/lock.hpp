@@ -50,6 +50,8 @@ class [[nodiscard]] HF_SCOPED_CAPABILITY UniqueLock {
     held_ = false;
     mutex_.unlock();
   }
+  // The mutex stays held; somebody else gives it back. The analysis cannot follow that.
+  void release() { held_ = false; }
   bool held() const { return held_; }
   M& mutex() const { return mutex_; }
 

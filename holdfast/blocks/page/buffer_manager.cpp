@@ -66,7 +66,8 @@ BufferManager::BufferManager(PageStore& store, BufferOptions options)
     : store_(store),
       options_(std::move(options)),
       memory_(std::uint64_t{options_.frames} * store.page_bytes() + kCacheLineBytes),
-      frames_(new Frame[options_.frames]) {
+      frames_(new Frame[options_.frames]),
+      uses_(options_.frames) {
   auto* const first =
       memory_.data() + (0 - reinterpret_cast<std::uintptr_t>(memory_.data())) % kCacheLineBytes;
   for (std::uint32_t i = 0; i < options_.frames; ++i)
@@ -82,7 +83,7 @@ Result<std::unique_ptr<BufferManager>> BufferManager::create(PageStore& store,
 
 BufferManager::~BufferManager() {
   {
-    const std::lock_guard table(mutex_);
+    const Lock table(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
@@ -95,13 +96,14 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
                                            ": allowed are 0 to " +
                                            std::to_string(store_.pages() - 1)};
   for (;;) {
-    std::unique_lock table(mutex_);
+    UniqueLock table(mutex_);
     std::uint32_t number = 0;
     if (const auto found = table_.find(page.value); found != table_.end()) {
       number = found->second;
       auto& frame = frames_[number];
-      ++frame.pins, ++frame.held;
-      frame.referenced = true;
+      auto& use = uses_[number];
+      ++use.pins, ++use.held;
+      use.referenced = true;
       ++counts_.hits;
       table.unlock();
       if (access == Access::kWrite)
@@ -114,14 +116,15 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
     }
     HF_ASSIGN_OR_RETURN(number, take_frame(table));  // Pinned. May have let go of the table.
     auto& frame = frames_[number];
+    auto& use = uses_[number];
     if (table_.contains(page.value)) {  // Somebody else was faster.
-      --frame.pins;
+      --use.pins;
       continue;
     }
     ++counts_.misses;
-    ++frame.held;
+    ++use.held;
     frame.page = page;
-    frame.mapped = frame.referenced = true;
+    use.mapped = use.referenced = true;
     frame.failed = false;
     table_[page.value] = number;
     HF_CHECK(frame.latch.try_lock());  // Nobody else knows this frame yet.
@@ -130,7 +133,7 @@ Result<FixedPage> BufferManager::fix(PageId page, Access access) {
       frame.failed = HF_MUTANT("B04", true, false);
       table.lock();
       table_.erase(page.value);
-      frame.mapped = false;
+      uses_[number].mapped = false;
       table.unlock();
       unfix(number, Access::kWrite);
       return std::move(status).error();
@@ -154,48 +157,51 @@ Status BufferManager::load(Frame& frame, Access access) {
 
 // A frame without a page, pinned once. Two rounds of the hand take away every second chance; what
 // is pinned then without being held is being written back, and soon free.
-Result<std::uint32_t> BufferManager::take_frame(std::unique_lock<std::mutex>& table) {
+Result<std::uint32_t> BufferManager::take_frame(TableLock& table) {
   for (std::uint64_t turn = 0;; ++turn) {
     if (turn == 2 * std::uint64_t{options_.frames} + 1) {
       std::uint32_t held = 0;
       for (std::uint32_t i = 0; i < options_.frames; ++i)
-        held += frames_[i].held != 0;
+        held += uses_[i].held != 0;
       if (held == options_.frames) break;
-      table.unlock();
-      std::this_thread::yield();
-      table.lock();
+      apart(table, [] {
+        std::this_thread::yield();
+        return 0;
+      });
       turn = 0;
     }
     const auto number = hand_;
     hand_ = hand_ + 1 == options_.frames ? 0 : hand_ + 1;
     auto& frame = frames_[number];
-    if (frame.pins != 0) continue;
-    if (std::exchange(frame.referenced, false)) continue;
-    ++frame.pins;  // Nobody else evicts it; its page can still be found.
-    if (frame.mapped && frame.dirty.load()) {
+    auto& use = uses_[number];
+    if (use.pins != 0) continue;
+    if (std::exchange(use.referenced, false)) continue;
+    ++use.pins;  // Nobody else evicts it; its page can still be found.
+    if (use.mapped && frame.dirty.load()) {
       // A page without a pin is latched by no thread. We latch it before we release the table: a
       // thread that then finds the page waits for us. We hold pages, too, and must not wait for a
       // thread that wants them.
       HF_CHECK(frame.latch.try_lock());
       ++counts_.flushes_by_eviction;
-      table.unlock();
-      auto* const victim = &frame;
-      auto status = flush_frames({&victim, 1});
-      frame.latch.unlock();
-      table.lock();
+      auto status = apart(table, [&] {
+        auto* const victim = &frame;
+        auto flushed = flush_frames({&victim, 1});
+        frame.latch.unlock();
+        return flushed;
+      });
       if (!status) {
-        --frame.pins;
+        --use.pins;
         return std::move(status).error();
       }
     }
-    if (frame.pins > 1 ||
-        HF_MUTANT("B03", frame.mapped && frame.dirty.load(), false)) {  // Wanted after all.
-      --frame.pins;
+    if (use.pins > 1 ||
+        HF_MUTANT("B03", use.mapped && frame.dirty.load(), false)) {  // Wanted after all.
+      --use.pins;
       continue;
     }
-    if (frame.mapped) {
+    if (use.mapped) {
       table_.erase(frame.page.value);
-      frame.mapped = false;
+      use.mapped = false;
       ++counts_.evictions;
     }
     return number;
@@ -210,15 +216,15 @@ void BufferManager::unfix(std::uint32_t number, Access access) {
   else
     frames_[number].latch.unlock_shared();
   {
-    const std::lock_guard table(mutex_);
-    --frames_[number].held;
+    const Lock table(mutex_);
+    --uses_[number].held;
   }
   unpin(number);
 }
 
 void BufferManager::unpin(std::uint32_t number) {
-  const std::lock_guard table(mutex_);
-  --frames_[number].pins;
+  const Lock table(mutex_);
+  --uses_[number].pins;
   if (dirty_count_.load() > options_.frames / 4 && options_.background) wake_.notify_one();
 }
 
@@ -247,17 +253,17 @@ Status BufferManager::flush_frames(std::span<Frame* const> frames) {
 
 Status BufferManager::clean(std::uint32_t number) {
   auto* const frame = &frames_[number];
-  const std::lock_guard latch(frame->latch);
+  const Lock latch(frame->latch);
   if (!frame->dirty.load()) return {};
   return flush_frames({&frame, 1});
 }
 
 Status BufferManager::flush(PageId page) {
-  std::unique_lock table(mutex_);
+  UniqueLock table(mutex_);
   const auto found = table_.find(page.value);
   if (found == table_.end()) return {};
   const auto number = found->second;
-  ++frames_[number].pins;
+  ++uses_[number].pins;
   table.unlock();
   auto status = clean(number);
   unpin(number);
@@ -269,11 +275,10 @@ Status BufferManager::flush_all() {
   // In groups that share fences; what is fixed just now is waited for, one by one.
   flush_what_is_idle();
   for (std::uint32_t number = 0; number < options_.frames; ++number) {
-    auto& frame = frames_[number];
     {
-      const std::lock_guard table(mutex_);
-      if (!frame.mapped || !frame.dirty.load()) continue;
-      ++frame.pins;
+      const Lock table(mutex_);
+      if (!uses_[number].mapped || !frames_[number].dirty.load()) continue;
+      ++uses_[number].pins;
     }
     auto status = clean(number);
     unpin(number);
@@ -294,9 +299,9 @@ Status BufferManager::free(PageId page) {
   HF_MUTANT("B05", frame.lines.clear(), void());
   frame.failed = true;  // A thread that waits for it looks again.
   {
-    const std::lock_guard table(mutex_);
+    const Lock table(mutex_);
     table_.erase(page.value);
-    frame.mapped = false;
+    uses_[fixed->frame_].mapped = false;
   }
   return only_here ? Status{} : status;
 }
@@ -311,12 +316,13 @@ std::uint64_t BufferManager::flush_what_is_idle() {
   while (number < options_.frames) {
     group.clear(), frames.clear();
     {
-      const std::lock_guard table(mutex_);
+      const Lock table(mutex_);
       for (; number < options_.frames && group.size() < PageStore::kGroup; ++number) {
         auto& frame = frames_[number];
-        if (!frame.mapped || frame.pins != 0 || !frame.dirty.load()) continue;
+        auto& use = uses_[number];
+        if (!use.mapped || use.pins != 0 || !frame.dirty.load()) continue;
         if (!frame.latch.try_lock()) continue;
-        ++frame.pins;
+        ++use.pins;
         group.push_back(number), frames.push_back(&frame);
       }
     }
@@ -329,9 +335,9 @@ std::uint64_t BufferManager::flush_what_is_idle() {
 }
 
 void BufferManager::run_background() {
-  std::unique_lock table(mutex_);
+  UniqueLock table(mutex_);
   while (!stopping_) {
-    wake_.wait_for(table, std::chrono::milliseconds(options_.background_interval_ms));
+    wake_.wait_for(mutex_, std::chrono::milliseconds(options_.background_interval_ms));
     if (stopping_ || dirty_count_.load() == 0) continue;
     table.unlock();
     const auto flushed = flush_what_is_idle();
@@ -341,7 +347,7 @@ void BufferManager::run_background() {
 }
 
 BufferManager::Counts BufferManager::counts() const {
-  const std::lock_guard table(mutex_);
+  const Lock table(mutex_);
   return counts_;
 }
 

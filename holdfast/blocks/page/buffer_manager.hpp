@@ -23,16 +23,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include <holdfast/base/condition.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/base/result.hpp>
 #include <holdfast/blocks/page/page_store.hpp>
 
@@ -53,7 +53,7 @@ enum class Access : std::uint8_t { kRead, kWrite };
 
 // Readers together or one writer; threads that wait sleep. A frame holds now one page, now another,
 // so latches have no order of their own. Callers fix pages in one order, so they do not wait in a
-// circle.
+// circle. A FixedPage keeps one from function to function, which clang cannot follow.
 class PageLatch {
  public:
   bool try_lock() {
@@ -150,21 +150,31 @@ class BufferManager {
   friend class FixedPage;
   struct Frame {
     std::byte* content = nullptr;
-    PageId page;
-    // Under the table's mutex.
-    std::uint32_t pins = 0;   // A pinned frame keeps its page.
-    std::uint32_t held = 0;   // Of them, those of FixedPages, which only their owners end.
-    bool mapped = false;      // Holds a page that the table knows.
-    bool referenced = false;  // Fixed since the hand came by.
+    PageId page;  // Changes with the table's mutex held, where nobody has a pin.
     // Under `latch`; `dirty` may be peeked at.
     PageLatch latch;
     LineSet lines;
     std::atomic<bool> dirty{false};
     bool failed = false;  // Could not be read: threads that waited for it try again.
   };
+  struct Use {                // Of a frame.
+    std::uint32_t pins = 0;   // A pinned frame keeps its page.
+    std::uint32_t held = 0;   // Of them, those of FixedPages, which only their owners end.
+    bool mapped = false;      // Holds a page that the table knows.
+    bool referenced = false;  // Fixed since the hand came by.
+  };
 
   BufferManager(PageStore& store, BufferOptions options);
-  Result<std::uint32_t> take_frame(std::unique_lock<std::mutex>& table);
+  using TableLock = UniqueLock<KernelMutex>;
+  Result<std::uint32_t> take_frame(TableLock& table) HF_REQUIRES(mutex_);
+  // Lets go of the table while `work` runs. clang cannot follow a guard that is passed on.
+  template <class F>
+  auto apart(TableLock& table, F&& work) HF_REQUIRES(mutex_) HF_NO_THREAD_SAFETY_ANALYSIS {
+    table.unlock();
+    auto result = work();
+    table.lock();
+    return result;
+  }
   Status load(Frame& frame, Access access);
   // Latched exclusively, all of them, and dirty.
   Status flush_frames(std::span<Frame* const> frames);
@@ -179,14 +189,15 @@ class BufferManager {
   std::vector<std::byte> memory_;
   std::unique_ptr<Frame[]> frames_;
 
-  mutable std::mutex mutex_;  // The table: which page is in which frame, pins, the hand.
-  std::unordered_map<std::uint32_t, std::uint32_t> table_;
-  std::uint32_t hand_ = 0;
-  Counts counts_{};
+  mutable KernelMutex mutex_;
+  std::unordered_map<std::uint32_t, std::uint32_t> table_ HF_GUARDED_BY(mutex_);  // Page to frame.
+  std::vector<Use> uses_ HF_GUARDED_BY(mutex_);                                   // By frame.
+  std::uint32_t hand_ HF_GUARDED_BY(mutex_) = 0;
+  Counts counts_ HF_GUARDED_BY(mutex_){};
   std::atomic<std::uint32_t> dirty_count_{0};
 
-  std::condition_variable wake_;
-  bool stopping_ = false;
+  Condition wake_;
+  bool stopping_ HF_GUARDED_BY(mutex_) = false;
   std::thread background_;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/blocks/page/page_kernels.hpp>
@@ -36,7 +35,7 @@ Status PageStoreOptions::validate() const {
 }
 
 std::uint32_t PageStore::Pool::take() {
-  const std::lock_guard lock(latch_);
+  const Lock lock(latch_);
   if (count_ == 0) return kNoSlot;
   const auto number = ring_[first_];
   first_ = first_ + 1 == ring_.size() ? 0 : first_ + 1;
@@ -45,7 +44,7 @@ std::uint32_t PageStore::Pool::take() {
 }
 
 void PageStore::Pool::give(std::uint32_t number) {
-  const std::lock_guard lock(latch_);
+  const Lock lock(latch_);
   const auto end = first_ + count_;
   ring_[end < ring_.size() ? end : end - ring_.size()] = number;
   ++count_;
@@ -124,7 +123,14 @@ Result<std::uint64_t> PageStore::new_version() {
 // record. On anything but kStarted the page is not latched.
 Result<PageStore::Start> PageStore::start(const PageFlush& flush, Started& started) {
   Page& page = page_[flush.page.value];
-  std::unique_lock latch(page.latch);
+  UniqueLock latch(page.latch);
+  auto outcome = start_latched(page, flush, started);
+  if (outcome && *outcome == Start::kStarted) latch.release();
+  return outcome;
+}
+
+Result<PageStore::Start> PageStore::start_latched(Page& page, const PageFlush& flush,
+                                                  Started& started) {
   const bool exists = page.slot != kNoSlot;
   if (!exists && flush.in_dram == InDram::kDirtyLines)
     return Error{Errc::kNotFound, "page store: page " + std::to_string(flush.page.value) +
@@ -170,7 +176,6 @@ Result<PageStore::Start> PageStore::start(const PageFlush& flush, Started& start
   } else {
     write_page(persist_, slot, flush.content, geometry_.page_bytes);
   }
-  latch.release();  // NOLINT: finish() unlocks.
   return Start::kStarted;
 }
 
@@ -300,7 +305,7 @@ Status PageStore::read(PageId page, std::span<std::byte> out) const {
     return Error{Errc::kInvalidOption, "page store: out has " + std::to_string(out.size()) +
                                            " bytes, a page " +
                                            std::to_string(geometry_.page_bytes)};
-  const std::lock_guard latch(page_[page.value].latch);
+  const Lock latch(page_[page.value].latch);
   const auto slot = page_[page.value].slot;
   if (slot == kNoSlot) return Error{Errc::kNotFound, {}};
   std::memcpy(out.data(), slot_data(slot), out.size());
@@ -318,7 +323,7 @@ Status PageStore::read(PageId page, std::span<std::byte> out) const {
 Status PageStore::free(PageId page) {
   HF_RETURN_IF_ERROR(check(page));
   if (read_only_) return Error{Errc::kReadOnly, "page store: it was opened read-only"};
-  const std::lock_guard latch(page_[page.value].latch);
+  const Lock latch(page_[page.value].latch);
   auto& slot = page_[page.value].slot;
   if (slot == kNoSlot) return Error{Errc::kNotFound, {}};
   HF_ASSIGN_OR_RETURN(const auto version, new_version());
@@ -335,7 +340,7 @@ Status PageStore::free(PageId page) {
 
 bool PageStore::contains(PageId page) const {
   if (page.value >= geometry_.pages) return false;
-  const std::lock_guard latch(page_[page.value].latch);
+  const Lock latch(page_[page.value].latch);
   return page_[page.value].slot != kNoSlot;
 }
 

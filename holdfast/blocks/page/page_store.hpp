@@ -134,7 +134,7 @@ class PageStore {
 
   struct Page {
     mutable SpinLatch latch;  // Held by flush, free and read of this page, over their fences.
-    std::uint32_t slot = kNoSlot;
+    std::uint32_t slot HF_GUARDED_BY(latch) = kNoSlot;
   };
 
   // Numbers that are handed out and come back; first in, first out: neither a slot nor a log is
@@ -143,6 +143,7 @@ class PageStore {
    public:
     // `numbers` has room for all that ever come back; the first `count` are to be had now.
     void reset(std::vector<std::uint32_t> numbers, std::size_t count) {
+      const Lock lock(latch_);
       ring_ = std::move(numbers), first_ = 0, count_ = count;
     }
     std::uint32_t take();  // kNoSlot: none is left.
@@ -150,8 +151,8 @@ class PageStore {
 
    private:
     SpinLatch latch_;
-    std::vector<std::uint32_t> ring_;
-    std::size_t first_ = 0, count_ = 0;
+    std::vector<std::uint32_t> ring_ HF_GUARDED_BY(latch_);
+    std::size_t first_ HF_GUARDED_BY(latch_) = 0, count_ HF_GUARDED_BY(latch_) = 0;
   };
 
   // The micro logs, in stripes: a thread takes its own stripe's in turn, so that their lines stay
@@ -204,20 +205,23 @@ class PageStore {
   static Result<Identity> read_version_2(const Region& region, const Extent& extent);
   static Status check_identity(const Identity& identity, const Extent& extent);
 
-  // page_recovery.cpp, in this order.
+  // page_recovery.cpp, in this order. Nobody else knows the store yet: no page is latched.
   Status recover();
   Status read_epoch();
   Status read_freed_words(std::vector<std::uint64_t>& freed, std::uint64_t& newest) const;
-  Status read_headers(Versions& versions);
-  std::vector<std::uint32_t> unfinished_logs(Versions& versions) const;
+  Status read_headers(Versions& versions) HF_NO_THREAD_SAFETY_ANALYSIS;
+  std::vector<std::uint32_t> unfinished_logs(Versions& versions) const HF_NO_THREAD_SAFETY_ANALYSIS;
   void repeat(std::span<const std::uint32_t> logs);
-  void fill_pools();
+  void fill_pools() HF_NO_THREAD_SAFETY_ANALYSIS;
   void measure_costs();
 
   Status check(const PageFlush& flush) const;
   Status check(PageId page) const;
-  Result<Start> start(const PageFlush& flush, Started& started);
-  // Gives back the latches that start() took, which clang cannot see.
+  // start() latches the page, and on kStarted leaves it latched; finish() gives back the latches.
+  // Which they are, is known when the program runs: clang cannot follow.
+  Result<Start> start(const PageFlush& flush, Started& started) HF_NO_THREAD_SAFETY_ANALYSIS;
+  Result<Start> start_latched(Page& page, const PageFlush& flush, Started& started)
+      HF_REQUIRES(page.latch);
   void finish(std::span<Started> group) HF_NO_THREAD_SAFETY_ANALYSIS;
   void give_old_slot(const Started& started);
   void give_log(const Started& started);
