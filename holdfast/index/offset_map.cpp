@@ -175,6 +175,7 @@ Result<std::unique_ptr<OffsetMap>> OffsetMap::create(EpochDomain& domain,
   if (map->tables_ == nullptr || map->headers_ == nullptr) return no_memory();
   const std::uint64_t each = options.reserve ? options.expected_records / partitions : 0;
   for (std::uint32_t partition = 0; partition < partitions; ++partition) {
+    const Lock lock(map->headers_[partition].rebuilding);
     Table* table = map->arena_.allocate(map->geometry_for(each, partition), partition,
                                         TableArena::Stream::kInTurn);
     if (table == nullptr) return no_memory();
@@ -274,7 +275,7 @@ void OffsetMap::publish(std::uint32_t partition, Table* table) {
 }
 
 OffsetMap::Tally& OffsetMap::new_tally() {
-  const std::lock_guard lock(tallies_latch_);
+  const Lock lock(tallies_latch_);
   return *tallies_.emplace_back(std::make_unique<Tally>());
 }
 
@@ -292,7 +293,7 @@ void OffsetMap::count_whole_table(std::uint64_t before, std::uint64_t now) {
 // kNoSpace.
 template <class Choose>
 Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream, Choose&& choose) {
-  const std::lock_guard lock(headers_[number].rebuilding);
+  const Lock lock(headers_[number].rebuilding);
   Table& old = table(number);
   const std::optional<Geometry> wanted = choose(old);
   if (!wanted) return false;
@@ -320,7 +321,7 @@ void OffsetMap::tidy() {
 }
 
 void OffsetMap::move(TableArena::Move what) {
-  const std::lock_guard lock(headers_[what.partition].rebuilding);
+  const Lock lock(headers_[what.partition].rebuilding);
   Table& old = table(what.partition);
   if (&old != what.table) return;
   Table* copy = arena_.allocate(old.geometry, what.partition, TableArena::Stream::kStray);
@@ -343,9 +344,8 @@ void OffsetMap::move(TableArena::Move what) {
 // the mean load kTurnLoad. Then tables are freed in the order in which they were made, and so are
 // slabs. Turn t grows the partition whose size is kSmallBuckets * kGrowth^(t / partitions).
 void OffsetMap::set_next_turn() {
-  const double buckets =
-      kSmallBuckets * std::pow(kGrowth, static_cast<double>(turn_) / partitions_);
-  const double entries = buckets * partitions_ * kEntriesPerBucket * kTurnLoad;
+  const double size = kSmallBuckets * std::pow(kGrowth, static_cast<double>(turn_) / partitions_);
+  const double entries = size * partitions_ * kEntriesPerBucket * kTurnLoad;
   next_turn_at_.store(static_cast<std::int64_t>(std::min(entries, 1e18)),
                       std::memory_order_relaxed);
 }
@@ -451,7 +451,7 @@ bool OffsetMap::has_room(std::uint64_t hash) const {
 
 Status OffsetMap::clear() {
   for (std::uint32_t number = 0; number < partitions_; ++number) {
-    const std::lock_guard lock(headers_[number].rebuilding);
+    const Lock lock(headers_[number].rebuilding);
     Table* fresh = arena_.allocate(geometry_for(0, number), number, TableArena::Stream::kInTurn);
     if (fresh == nullptr) return Error{Errc::kNoSpace, "no memory to clear the index"};
     Table& old = table(number);
@@ -487,7 +487,7 @@ Status OffsetMap::deserialize(std::uint32_t partition, std::span<const std::uint
                             std::to_string(line_limit - 1));
     }
   }
-  const std::lock_guard lock(headers_[partition].rebuilding);
+  const Lock lock(headers_[partition].rebuilding);
   if (entries.empty() && count_entries(table(partition)) == 0) return {};  // As it is.
   auto built =
       build(partition, geometry_for(entries.size(), partition), entries.size(),
@@ -516,7 +516,7 @@ void OffsetMap::raise_erase_horizon(std::uint64_t hash, std::uint64_t sequence) 
 
 std::uint64_t OffsetMap::size() const {
   std::uint64_t sum = shared_entries_.load(std::memory_order_relaxed);
-  const std::lock_guard lock(tallies_latch_);
+  const Lock lock(tallies_latch_);
   for (const auto& tally : tallies_)
     sum += tally->entries_.load(std::memory_order_relaxed);
   return sum;

@@ -361,14 +361,14 @@ class OffsetMap {
                        ReachLimit limit, TableArena::Stream stream, Source&& source);
   void freeze(Table& table);
   void thaw(Table& table);
-  void publish(std::uint32_t partition, Table* table);
+  void publish(std::uint32_t partition, Table* table) HF_REQUIRES(headers_[partition].rebuilding);
   void count(Tally* tally, bool inserted);
   void count_whole_table(std::uint64_t before, std::uint64_t now);
   template <class Choose>
   Result<bool> rebuild(std::uint32_t partition, TableArena::Stream stream, Choose&& choose);
   bool has_room(std::uint64_t hash) const;
   void take_turns();
-  void set_next_turn();
+  void set_next_turn() HF_REQUIRES(turns_);
   void tidy();
   void move(TableArena::Move what);
 
@@ -386,9 +386,9 @@ class OffsetMap {
   std::atomic<std::int64_t> next_turn_at_{0};                              // As many entries.
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> shared_entries_{0};  // Of no tally.
   mutable SpinLatch tallies_latch_;
-  std::vector<std::unique_ptr<Tally>> tallies_;
-  std::uint64_t turn_ = 0;  // Under turns_.
+  std::vector<std::unique_ptr<Tally>> tallies_ HF_GUARDED_BY(tallies_latch_);
   SpinLatch turns_;
+  std::uint64_t turn_ HF_GUARDED_BY(turns_) = 0;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> rehashes_{0};
   TableArena arena_;
 };

@@ -47,15 +47,9 @@ struct Slab {
 
   bool huge() const { return unit_bytes == kHugePageBytes; }
 
-  // Calls visit(unit number, bytes in it) for the units of a range.
-  template <class Visit>
-  void for_each_unit(std::uint64_t offset, std::uint64_t length, Visit&& visit) {
-    for (const std::uint64_t end = offset + length; offset < end;) {
-      const std::size_t unit = offset / unit_bytes;
-      const std::uint64_t part = std::min(end, (unit + 1) * unit_bytes) - offset;
-      visit(unit, part);
-      offset += part;
-    }
+  // The end of what of this range lies in the unit where it begins.
+  std::uint64_t end_in_unit(std::uint64_t begin, std::uint64_t end) const {
+    return std::min(end, (begin / unit_bytes + 1) * unit_bytes);
   }
   const Table* table_at(std::uint64_t offset) const {
     return reinterpret_cast<const Table*>(memory + offset);
@@ -122,7 +116,7 @@ TableArena::Cursor TableArena::next_unit() const {
 }
 
 void TableArena::prepare() {
-  std::unique_lock lock(mutex_);
+  UniqueLock lock(mutex_);
   if (!wants_unit()) return;
   wants_unit_.store(false, std::memory_order_relaxed);
   Cursor next = next_unit();
@@ -158,7 +152,7 @@ void TableArena::take_unit(Slab* slab, std::size_t number) {
 
 Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, Stream stream) {
   const std::uint64_t bytes = (std::uint64_t{geometry.total()} + 1) * kCacheLineBytes;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Slab*& open = open_[static_cast<std::size_t>(stream)];
   if (open == nullptr || open->bytes - open->used < bytes) {
     const bool from_spare =
@@ -176,16 +170,18 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
   }
   Slab* const slab = open;
   const std::uint64_t offset = slab->used;
-  slab->for_each_unit(offset, bytes, [&](std::size_t number, std::uint64_t part) {
+  for (std::uint64_t at = offset, end = offset + bytes, next = 0; at < end; at = next) {
+    next = slab->end_in_unit(at, end);
+    const std::size_t number = at / slab->unit_bytes;
     Unit& unit = slab->units[number];
     if (!unit.held) take_unit(slab, number);
-    unit.live += part;
+    unit.live += next - at;
     if (offset < number * slab->unit_bytes) {
       unit.reaches_in = offset;
     } else if (unit.first == kNone) {
       unit.first = offset;
     }
-  });
+  }
   auto* table = new (slab->memory + offset) Table{geometry, partition, bytes, slab, this};
   slab->used += bytes;
   slab->live += bytes;
@@ -199,7 +195,7 @@ Table* TableArena::allocate(const Geometry& geometry, std::uint32_t partition, S
 }
 
 void TableArena::release(Table* table) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   Slab* slab = table->slab;
   const std::uint64_t bytes = table->bytes;
   const auto offset =
@@ -208,10 +204,12 @@ void TableArena::release(Table* table) {
   slab->live -= bytes;
   live_bytes_ -= bytes;
   if (slab->live == 0 && !open(slab)) return close_slab(slab);
-  slab->for_each_unit(offset, bytes, [&](std::size_t number, std::uint64_t part) {
-    slab->units[number].live -= part;
+  for (std::uint64_t at = offset, end = offset + bytes, next = 0; at < end; at = next) {
+    next = slab->end_in_unit(at, end);
+    const std::size_t number = at / slab->unit_bytes;
+    slab->units[number].live -= next - at;
     release_unit(slab, number);
-  });
+  }
 }
 
 // Gives its memory back if it is empty and no further table can come into it.
@@ -247,7 +245,7 @@ TableArena::Cursor TableArena::emptiest() const {
 }
 
 std::optional<TableArena::Move> TableArena::next_to_move() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   std::uint64_t ahead = 0;  // Not yet handed out of units that are held.
   for (const Slab* slab : {open_[0], open_[1], spare_}) {
     if (slab == nullptr) continue;
@@ -282,12 +280,12 @@ std::optional<TableArena::Move> TableArena::next_to_move() {
 }
 
 std::uint64_t TableArena::held_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return held_bytes_;
 }
 
 std::uint64_t TableArena::live_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return live_bytes_;
 }
 

@@ -21,10 +21,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/index/bucket.hpp>
 
@@ -104,25 +104,27 @@ class TableArena {
     std::size_t unit = 0;
     std::uint64_t offset = 0;
   };
-  Slab* map_slab(Stream stream, std::uint64_t table_bytes);
-  void close_slab(Slab* slab);
-  Cursor next_unit() const;
-  void take_unit(Slab* slab, std::size_t number);
+  Slab* map_slab(Stream stream, std::uint64_t table_bytes) HF_REQUIRES(mutex_);
+  void close_slab(Slab* slab) HF_REQUIRES(mutex_);
+  Cursor next_unit() const HF_REQUIRES(mutex_);
+  void take_unit(Slab* slab, std::size_t number) HF_REQUIRES(mutex_);
   void release(Table* table);
-  void release_unit(Slab* slab, std::size_t unit);
-  Cursor emptiest() const;
-  bool open(const Slab* slab) const {
+  void release_unit(Slab* slab, std::size_t unit) HF_REQUIRES(mutex_);
+  Cursor emptiest() const HF_REQUIRES(mutex_);
+  bool open(const Slab* slab) const HF_REQUIRES(mutex_) {
     return slab == open_[0] || slab == open_[1] || slab == spare_;
   }
 
-  mutable std::mutex mutex_;
-  std::vector<Slab*> slabs_;
-  Slab* open_[2] = {};         // Tables come from here, by stream.
-  Slab* spare_ = nullptr;      // Prepared: what tables in turn come from when open_[0] is full.
-  Slab* preparing_ = nullptr;  // prepare() is at one of its units, without the mutex.
-  Cursor cleaning_;            // Tables move out of here.
+  mutable KernelMutex mutex_;  // And what slabs hold.
+  std::vector<Slab*> slabs_ HF_GUARDED_BY(mutex_);
+  Slab* open_[2] HF_GUARDED_BY(mutex_) = {};  // Tables come from here, by stream.
+  // Prepared: what tables in turn come from when open_[0] is full.
+  Slab* spare_ HF_GUARDED_BY(mutex_) = nullptr;
+  // prepare() is at one of its units, without the mutex.
+  Slab* preparing_ HF_GUARDED_BY(mutex_) = nullptr;
+  Cursor cleaning_ HF_GUARDED_BY(mutex_);  // Tables move out of here.
   std::atomic<bool> wants_unit_{false};
-  std::uint64_t held_bytes_ = 0, live_bytes_ = 0;
+  std::uint64_t held_bytes_ HF_GUARDED_BY(mutex_) = 0, live_bytes_ HF_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace holdfast::index
