@@ -95,7 +95,7 @@ std::uint64_t Appender::blocks_to_open(Lane& lane, const NewRecord& record) cons
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
   if (padded + OpenRun::kTailBytesPerRecord + OpenRun::kTailBytes > geometry_.block_bytes)
     return geometry_.blocks_for(padded, 1);
-  const std::lock_guard lock(lane.latch);
+  const Lock lock(lane.latch);
   return lane.run.open() && lane.run.fits(padded, 1) ? 0 : 1;
 }
 

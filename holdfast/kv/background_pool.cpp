@@ -2,8 +2,7 @@
 
 #include <pthread.h>
 
-#include <mutex>
-
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/crew.hpp>
 #include <holdfast/kv/workers.hpp>
 
@@ -14,15 +13,15 @@ namespace {
 constexpr unsigned kSyncThreads = 4;
 
 struct OfProcess {
-  std::mutex mutex;
-  std::weak_ptr<BackgroundPool> pool;
+  KernelMutex mutex;
+  std::weak_ptr<BackgroundPool> pool HF_GUARDED_BY(mutex);
 };
 OfProcess& of_process_pool() {
   static OfProcess& own = []() -> OfProcess& {
     // Locked while it forks, so that the child does not find the lock taken for ever.
-    ::pthread_atfork([] { of_process_pool().mutex.lock(); },
-                     [] { of_process_pool().mutex.unlock(); },
-                     [] { of_process_pool().mutex.unlock(); });
+    ::pthread_atfork([]() HF_NO_THREAD_SAFETY_ANALYSIS { of_process_pool().mutex.lock(); },
+                     []() HF_NO_THREAD_SAFETY_ANALYSIS { of_process_pool().mutex.unlock(); },
+                     []() HF_NO_THREAD_SAFETY_ANALYSIS { of_process_pool().mutex.unlock(); });
     return *new OfProcess;  // Never destroyed: stores may be opened after main() has ended.
   }();
   return own;
@@ -38,7 +37,7 @@ BackgroundPool::~BackgroundPool() = default;
 
 std::shared_ptr<BackgroundPool> BackgroundPool::of_process() {
   OfProcess& own = of_process_pool();
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   auto pool = own.pool.lock();
   if (pool == nullptr || pool->upkeep_->of_another_process()) {
     pool = std::make_shared<BackgroundPool>();

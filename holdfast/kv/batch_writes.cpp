@@ -162,7 +162,7 @@ Result<Version> BasicWrites<R>::append_batch(Session& own, std::span<BatchMember
   }
   Result<Version> appended = Version{0};
   {
-    const std::lock_guard lock(rooms_.group->lane().latch);
+    const Lock lock(rooms_.group->lane().latch);
     appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
   }
   if (appended && rooms_.effective(options) == Durability::kPower)
@@ -187,7 +187,8 @@ void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
     if (HF_MUTANT("K39", snapshots && old[i], false))
       dead[i] = rooms_.versions.retire(line, old[i]);
   }
-  const auto publishing = rooms_.index.begin_batch(*batch);
+  const Lock publishing(rooms_.index.batch_mutex());
+  rooms_.index.begin_batch(*batch);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!entries[i]) continue;
     own.latches[i].replace(entries[i], line_at(members[i].appended.offset));

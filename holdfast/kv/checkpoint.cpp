@@ -1,7 +1,6 @@
 #include <holdfast/kv/checkpoint.hpp>
 
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
@@ -102,7 +101,7 @@ Status may_take(const Rooms& rooms) {
 Status Checkpoint::State::take() {
   Rooms& rooms = core.rooms;
   HF_RETURN_IF_ERROR(may_take(rooms));
-  const auto names = core.keyspaces.hold();
+  const Lock names(core.keyspaces.mutex());
   if (rooms.displaced && rooms.displaced->count() != 0)
     HF_RETURN_IF_ERROR(rooms.displaced->settle_all(rooms.sessions.of_this_thread()));
   // No run is evacuated between the sealing and the list.

@@ -43,7 +43,7 @@ bool Displaced::still_alone(const OffsetMap::Home& home, const Seen& seen) const
 void Displaced::add(const Place& place, Line line) {
   const std::uint64_t key = key_of(place);
   Shard& own = shard(key);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   own.records.emplace(key, Record{place.hash, line});
   count_.fetch_add(1, std::memory_order_release);
 }
@@ -51,7 +51,7 @@ void Displaced::add(const Place& place, Line line) {
 void Displaced::remove(const Place& place, Line line) {
   const std::uint64_t key = key_of(place);
   Shard& own = shard(key);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   const auto [begin, end] = own.records.equal_range(key);
   const auto found =
       std::find_if(begin, end, [&](const auto& entry) { return entry.second.line == line; });
@@ -65,14 +65,14 @@ bool Displaced::any(const Place& place) const {
   if (count() == 0) return false;
   const std::uint64_t key = key_of(place);
   const Shard& own = shard(key);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   return own.records.contains(key);
 }
 
 bool Displaced::holds(const Place& place, Line line) const {
   const std::uint64_t key = key_of(place);
   const Shard& own = shard(key);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   const auto [begin, end] = own.records.equal_range(key);
   return std::any_of(begin, end, [&](const auto& entry) { return entry.second.line == line; });
 }
@@ -81,7 +81,7 @@ std::vector<Line> Displaced::lines_at(const Place& place) const {
   std::vector<Line> lines;
   const std::uint64_t key = key_of(place);
   const Shard& own = shard(key);
-  const std::lock_guard lock(own.mutex);
+  const Lock lock(own.mutex);
   const auto [begin, end] = own.records.equal_range(key);
   for (auto entry = begin; entry != end; ++entry)
     lines.push_back(entry->second.line);
@@ -160,7 +160,7 @@ Live Displaced::find(std::uint64_t hash, Bytes key, const EpochDomain::Guard& gu
 std::vector<Displaced::Record> Displaced::all() const {
   std::vector<Record> found;
   for (const Shard& own : shards_) {
-    const std::lock_guard lock(own.mutex);
+    const Lock lock(own.mutex);
     for (const auto& [key, record] : own.records)
       found.push_back(record);
   }
@@ -198,7 +198,7 @@ Status Displaced::settle(Session& own, std::span<const Record> records) {
 // From one end of the medium to the other, and then again: what one round leaves lies farther apart
 // than what a full table holds.
 Status Displaced::settle_some(Session& own, std::size_t limit) {
-  const std::lock_guard lock(round_mutex_);
+  const Lock lock(round_mutex_);
   if (round_.empty()) {
     round_ = all();
     std::reverse(round_.begin(), round_.end());

@@ -22,11 +22,11 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/key_index.hpp>
 #include <holdfast/kv/records.hpp>
 #include <holdfast/kv/sessions.hpp>
@@ -48,7 +48,7 @@ class Displaced {
   // The entry that a put of this key may displace without reading its record: the only one of its
   // place, in a run that is not being moved, where to read it would mean to wait for a device.
   Seen to_displace(const Place& place) const;
-  // Under the latch: whether that still holds, but for the device.
+  // Whether that still holds of the latched home, but for the device.
   bool still_alone(const OffsetMap::Home& home, const Seen& seen) const;
   void add(const Place& place, Line line);
   // Whether a record of this place stands here. Exact under the latch.
@@ -82,8 +82,8 @@ class Displaced {
     Line line;
   };
   struct alignas(kCacheLineBytes) Shard {
-    mutable std::mutex mutex;
-    std::unordered_multimap<std::uint64_t, Record> records;
+    mutable KernelMutex mutex;
+    std::unordered_multimap<std::uint64_t, Record> records HF_GUARDED_BY(mutex);
     std::atomic<std::uint64_t> settled{0};  // Rises with every record that goes.
   };
 
@@ -108,7 +108,8 @@ class Displaced {
   std::atomic<std::uint64_t> count_{0};
   std::uint64_t limit_ = kLimit;
   Mutex round_mutex_;
-  std::vector<Record> round_;  // What settle_some() has yet to come to, the last ones first.
+  // What settle_some() has yet to come to, the last ones first.
+  std::vector<Record> round_ HF_GUARDED_BY(round_mutex_);
 };
 
 }  // namespace holdfast::kv

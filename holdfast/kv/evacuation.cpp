@@ -39,7 +39,7 @@ Result<Evacuation::Emptied> Evacuation::run(std::uint64_t head, std::uint64_t fl
 
 Status Evacuation::copy_all(const SealedRun& run, std::uint64_t head, std::uint64_t floor) {
   moves_.clear();
-  const std::lock_guard lock(target().lane.latch);
+  const Lock lock(target().lane.latch);
   auto copied = copy_live(run, head, floor);
   std::uint64_t lines = 0;
   for (const Move& move : moves_)

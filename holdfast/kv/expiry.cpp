@@ -70,8 +70,8 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                    "; once the clock is set, only a shorter ttl of the same stamp is allowed");
   }
   // The front of a value in pieces lies where rules look for stamps; what is behind it does not.
-  const auto no_space = keyspaces.hold();  // First: a drop that holds it waits for first pieces.
-  const auto no_first_piece = rooms.pieces.hold();
+  const Lock no_space(keyspaces.mutex());  // First: a drop that holds it waits for first pieces.
+  const Lock no_first_piece(rooms.pieces.mutex());
   if (rooms.pieces.any() &&
       rule.offset_bytes + std::uint64_t{rule.width_bytes} > Pieces::kFrontBytes) {
     return refused("offset_bytes=" + std::to_string(rule.offset_bytes) +
@@ -84,11 +84,10 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                                      std::to_string(ExpiryRules::kMost) +
                                      ", as many as are allowed"};
   }
-  HF_RETURN_IF_ERROR(
-      HF_MUTANT("K100",
-                keyspaces.put_expiry(encode_rule_key(space, rule.prefix), encode_rule(rule),
-                                     Keyspaces::Frees::kNothing, no_space),
-                ok_status()));
+  HF_RETURN_IF_ERROR(HF_MUTANT("K100",
+                               keyspaces.put_expiry(encode_rule_key(space, rule.prefix),
+                                                    encode_rule(rule), Keyspaces::Frees::kNothing),
+                               ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
   {
     const Lock rules_lock(rules_);
@@ -111,11 +110,11 @@ Status StoreCore::set_clock(std::uint64_t now) {
   }
   if (now == present) return {};
   // Before it counts: nothing that was absent comes back with a crash.
-  const auto no_space = keyspaces.hold();
-  HF_RETURN_IF_ERROR(HF_MUTANT("K101",
-                               keyspaces.put_expiry(std::string(kClockKey), encode_clock(now),
-                                                    Keyspaces::Frees::kRoom, no_space),
-                               ok_status()));
+  const Lock no_space(keyspaces.mutex());
+  HF_RETURN_IF_ERROR(HF_MUTANT(
+      "K101",
+      keyspaces.put_expiry(std::string(kClockKey), encode_clock(now), Keyspaces::Frees::kRoom),
+      ok_status()));
   rooms.expiry.set_clock(now);
   return {};
 }

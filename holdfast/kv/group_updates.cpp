@@ -195,7 +195,7 @@ Status BasicGroupVerbs<R>::make_durable(Session& own, std::span<Operation> opera
     if (!copies) return {};
     Lane& lane = rooms_.group->lane();
     {
-      const std::lock_guard lock(lane.latch);
+      const Lock lock(lane.latch);
       executed = append_copies(own, operations, changes);
       HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
     }

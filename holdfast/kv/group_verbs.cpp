@@ -121,7 +121,7 @@ std::size_t BasicGroupVerbs<R>::append(Session& own, std::span<Operation> operat
   Status committed;
   if (rooms_.paged()) {
     {
-      const std::lock_guard lock(lane.latch);
+      const Lock lock(lane.latch);
       end = append_all(own, lane, operations, durability);
       committed = rooms_.appender.commit(lane);
     }

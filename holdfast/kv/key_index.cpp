@@ -7,10 +7,8 @@
 
 namespace holdfast::kv {
 
-std::unique_lock<Mutex> KeyIndex::begin_batch(BatchUnderWay& batch) {
-  std::unique_lock lock(batch_mutex_);
+void KeyIndex::begin_batch(BatchUnderWay& batch) {
   batch_.store(&batch, std::memory_order_seq_cst);
-  return lock;
 }
 
 void KeyIndex::end_batch() { batch_.store(nullptr, std::memory_order_seq_cst); }

@@ -19,7 +19,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include <holdfast/base/epoch.hpp>
@@ -218,10 +217,12 @@ class KeyIndex {
                   const std::atomic<bool>& stop, StoredOrder* stored = nullptr);
 
   // From begin_batch() to end_batch(), readers are sent from the keys of batch.previous to its
-  // values, unless the batch is over. One batch at a time: the caller holds the returned lock, and
-  // retires `batch` after the end.
-  [[nodiscard]] std::unique_lock<Mutex> begin_batch(BatchUnderWay& batch);
-  void end_batch();  // Here the batch becomes visible, if it is not over yet.
+  // values, unless the batch is over. One batch at a time. The caller retires `batch` after the
+  // end.
+  Mutex& batch_mutex() HF_RETURN_CAPABILITY(batch_mutex_) { return batch_mutex_; }
+  void begin_batch(BatchUnderWay& batch) HF_REQUIRES(batch_mutex_);
+  // Here the batch becomes visible, if it is not over yet.
+  void end_batch() HF_REQUIRES(batch_mutex_);
 
   // Tombstones that are indexed for snapshots do not count as records.
   void count_tombstone(std::int64_t change) {

@@ -70,10 +70,7 @@ Status Keyspaces::put_name(std::uint16_t id, const SpaceName& name) {
                        name.live ? Frees::kNothing : Frees::kRoom);
 }
 
-Status Keyspaces::put_expiry(const std::string& key, const std::string& value, Frees frees,
-                             const std::unique_lock<Mutex>& held) {
-  HF_CHECK(held.mutex() == &mutex_);
-  assert_held();
+Status Keyspaces::put_expiry(const std::string& key, const std::string& value, Frees frees) {
   HF_RETURN_IF_ERROR(rooms_.raise_flags(kHasSpaces | kHasExpiry));
   return put_of_system(key, value, frees);
 }

@@ -87,12 +87,12 @@ class Keyspaces {
   // of another store), those of a batch.
   Result<Version> write(const WriteBatch& batch, WriteOptions options);
   // A record of the system space that says what expires (expiry_rules.hpp), durable when it
-  // returns. `held`: what hold() gave.
+  // returns.
   enum class Frees { kNothing, kRoom };  // What frees is not refused by a full medium.
-  Status put_expiry(const std::string& key, const std::string& value, Frees frees,
-                    const std::unique_lock<Mutex>& held);
-  // No space is created or dropped while the lock is held, and nothing else of these is put.
-  [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
+  Status put_expiry(const std::string& key, const std::string& value, Frees frees)
+      HF_REQUIRES(mutex_);
+  // No space is created or dropped while it is held, and nothing else of these is put.
+  Mutex& mutex() HF_RETURN_CAPABILITY(mutex_) { return mutex_; }
   // Handles lead nowhere from here on.
   void close();
 
@@ -111,7 +111,6 @@ class Keyspaces {
     Link link;  // Ends first, and with it what other threads did by handles.
   };
 
-  void assert_held() const HF_ASSERT_HELD(mutex_) {}
   Result<Named*> find(std::string_view name) const HF_REQUIRES(names_mutex_);
   void enter(std::string name, SpaceRooms& rooms) HF_REQUIRES(mutex_);
   Status put_name(std::uint16_t id, const SpaceName& name) HF_REQUIRES(mutex_);

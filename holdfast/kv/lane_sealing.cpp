@@ -1,7 +1,5 @@
 #include <holdfast/kv/lane_sealing.hpp>
 
-#include <mutex>
-
 #include <holdfast/kv/space_rooms.hpp>
 
 namespace holdfast::kv {
@@ -9,7 +7,7 @@ namespace holdfast::kv {
 Result<std::uint64_t> seal_lanes(Rooms& rooms, Session& relocator, LaneChoice wanted) {
   std::uint64_t sealed = 0;
   const auto seal = [&](Lane& lane, Session& books, LaneOf whose) -> Status {
-    const std::lock_guard lock(lane.latch);
+    const Lock lock(lane.latch);
     if (!wanted(lane, books, whose) || !lane.run.open() || lane.run.records == 0) return {};
     ++sealed;
     return rooms.appender.seal(lane);

@@ -371,7 +371,7 @@ Status Maintenance::take_back(Sessions& sessions, Lane& lane) {
     {
       // Only sealed runs have dead bits on the medium.
       const Sessions::Revoked revoked(sessions);
-      const std::lock_guard latch(lane.latch);
+      const Lock latch(lane.latch);
       if (lane.run.open() && lane.run.records != 0) HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
     }
     if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
@@ -393,7 +393,7 @@ Status Maintenance::free_space(SpaceRooms& space) {
   HF_RETURN_IF_ERROR(std::move(sealed));
   // Its records in runs of several spaces: these are looked through when they are sealed.
   const auto seal_if_shared = [&](Lane& lane) -> Status {
-    const std::lock_guard latch(lane.latch);
+    const Lock latch(lane.latch);
     const OpenRun& run = lane.run;
     const bool shared = run.open() && (run.space == kMixedSpaces || run.space == space.id);
     return shared ? rooms_.appender.seal(lane) : ok_status();
@@ -433,7 +433,7 @@ Status Maintenance::settle_for_close() {
   if (relocator_) HF_RETURN_IF_ERROR(rooms_.appender.close(relocator_->lane));
   if (rooms_.paged()) {
     {
-      const std::lock_guard lock(rooms_.group->lane().latch);
+      const Lock lock(rooms_.group->lane().latch);
       HF_RETURN_IF_ERROR(rooms_.appender.close(rooms_.group->lane()));
     }
     HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());

@@ -96,7 +96,7 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   Status failed;
   std::size_t written = 0;
   {
-    const std::lock_guard lock(lane.latch);
+    const Lock lock(lane.latch);
     // Newer than all that was acknowledged before, as in try_put_many().
     bool fresh = !rooms_.sequences.is_newest(lane.chunk);
     for (; written < size; ++written) {

@@ -19,7 +19,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +73,7 @@ class Pieces : public DeadWatch {
   // Fences: three, once in a store's life. Errors: kIo, kNoSpace (no memory).
   Status begin();
   // While it is held the first one is not begun.
-  [[nodiscard]] std::unique_lock<Mutex> hold() { return std::unique_lock(mutex_); }
+  Mutex& mutex() HF_RETURN_CAPABILITY(mutex_) { return mutex_; }
 
   // The whole value, of a record that a reader found in the guard that it is in. Errors: kCorrupt.
   Result<std::string> gather(const RecordView& record) const;

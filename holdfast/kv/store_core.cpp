@@ -17,14 +17,15 @@ namespace {
 
 // Stores that are open: a child that fork() makes is told that they are not its own.
 struct OpenStores {
-  std::mutex mutex;
-  std::vector<StoreCore*> cores;
+  KernelMutex mutex;
+  std::vector<StoreCore*> cores HF_GUARDED_BY(mutex);
 };
 OpenStores& open_stores() {
   static OpenStores& stores = []() -> OpenStores& {
     // Locked while it forks, so that the child finds the list whole.
-    ::pthread_atfork([] { open_stores().mutex.lock(); }, [] { open_stores().mutex.unlock(); },
-                     [] {
+    ::pthread_atfork([]() HF_NO_THREAD_SAFETY_ANALYSIS { open_stores().mutex.lock(); },
+                     []() HF_NO_THREAD_SAFETY_ANALYSIS { open_stores().mutex.unlock(); },
+                     []() HF_NO_THREAD_SAFETY_ANALYSIS {
                        for (StoreCore* core : open_stores().cores)
                          core->leave_to_parent();
                        open_stores().mutex.unlock();
@@ -36,13 +37,13 @@ OpenStores& open_stores() {
 
 void enroll(StoreCore* core) {
   OpenStores& stores = open_stores();
-  const std::lock_guard lock(stores.mutex);
+  const Lock lock(stores.mutex);
   stores.cores.push_back(core);
 }
 
 void withdraw(StoreCore* core) {
   OpenStores& stores = open_stores();
-  const std::lock_guard lock(stores.mutex);
+  const Lock lock(stores.mutex);
   std::erase(stores.cores, core);
 }
 

@@ -22,7 +22,7 @@ inline Status BasicWrites<R>::write_record(Session& own, const NewRecord& record
   if (!Path::kFixed && rooms_.paged()) [[unlikely]] {
     Lane& lane = rooms_.group->lane();
     {
-      const std::lock_guard lock(lane.latch);
+      const Lock lock(lane.latch);
       HF_RETURN_IF_ERROR(rooms_.appender.append(lane, record, fresh, purpose, appended));
       HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
     }

@@ -39,7 +39,7 @@ void BasicWrites<R>::pay_pause(Session& own) {
   Lane& lane = rooms_.lane_of(own);
   std::uint64_t blocks = 0;
   {
-    const std::lock_guard lock(lane.latch);
+    const Lock lock(lane.latch);
     blocks = std::exchange(lane.unpaid_blocks, 0);
   }
   if (blocks == 0 || own.participant.inside()) return;
@@ -52,7 +52,7 @@ template <class R>
 void BasicWrites<R>::pause_to_be_admitted(Session& own) {
   pay_pause(own);
   Lane& lane = rooms_.lane_of(own);
-  const std::lock_guard lock(lane.latch);
+  const Lock lock(lane.latch);
   lane.admitted = true;
 }
 

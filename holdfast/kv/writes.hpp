@@ -106,8 +106,8 @@ class BasicWrites {
   Result<bool> is_absent(Session& own, Place& place, Bytes key);
   // Latches all homes into `own.latches`. Nothing stands apart from the index at any of them.
   Status latch_all(Session& own, std::span<const std::uint64_t> hashes);
-  // Points a found entry to the new record, and notes what becomes of the old one. Under the latch.
-  // `continues`: a value in pieces, all of which the new record counts.
+  // Points a found entry of the latched home to the new record, and notes what becomes of the old
+  // one. `continues`: a value in pieces, all of which the new record counts.
   void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record,
                bool continues = false);
   // For an operation that fails although its record is durable: from here on nothing older may be

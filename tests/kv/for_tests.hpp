@@ -176,7 +176,8 @@ struct ForTests {
     auto batch = std::make_unique<BatchUnderWay>();
     batch->previous.emplace(line, old);
     {
-      const auto publishing = own.index.begin_batch(*batch);
+      const Lock publishing(own.index.batch_mutex());
+      own.index.begin_batch(*batch);
       session.latches[0].replace(entry, line);
       meanwhile();
       own.index.end_batch();

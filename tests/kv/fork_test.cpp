@@ -98,7 +98,7 @@ TEST_P(Fork, AChildIsToldAtOnceThatTheStoreIsItsParents) {
     Checkpoint checkpoint = store.checkpoint().value();
     // As a pass does that another thread makes.
     const auto turn = store.core()->maintenance.hold_off();
-    const auto names = store.core()->keyspaces.hold();
+    const Lock names(store.core()->keyspaces.mutex());
     EXPECT_TRUE(in_child([&] {
       std::string value;
       std::vector<std::byte> run(1 * MiB);

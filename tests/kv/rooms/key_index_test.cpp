@@ -130,7 +130,8 @@ TEST_F(KeyIndexes, WhileABatchIsPublishedReadersSeeWhatWasBeforeIt) {
   batch.previous.emplace(newer, old);
   batch.previous.emplace(fresh, kNoLine);
   {
-    const auto publishing = index_.begin_batch(batch);
+    const Lock publishing(index_.batch_mutex());
+    index_.begin_batch(batch);
     publish("old", newer);
     publish("new", fresh);
     EXPECT_EQ(find("old").line, old);
