@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include <holdfast/base/condition.hpp>
 #include <holdfast/base/format.hpp>
 #include <holdfast/modules/modules.hpp>
 
@@ -263,7 +262,7 @@ struct TerminalView::Painter {
       : monitor(shown), terminal(::isatty(STDERR_FILENO) == 1), thread([this] { paint_all(); }) {}
   ~Painter() {
     {
-      const std::scoped_lock lock(mutex);
+      const Lock lock(mutex);
       ended = true;
     }
     changed.notify_all();
@@ -271,9 +270,9 @@ struct TerminalView::Painter {
   }
 
   void paint_all() {
-    std::unique_lock lock(mutex);
+    const Lock lock(mutex);
     while (!ended) {
-      changed.wait_for(lock, std::chrono::seconds(1), [this] { return ended; });
+      changed.wait_for(mutex, std::chrono::seconds(1));
       paint();
     }
   }
@@ -310,9 +309,9 @@ struct TerminalView::Painter {
   const bool terminal;
   std::map<std::pair<std::size_t, std::string>, std::uint64_t> rows_before;
   std::size_t lines = 0;
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool ended = false;
+  KernelMutex mutex;
+  Condition changed;
+  bool ended HF_GUARDED_BY(mutex) = false;
   std::thread thread;  // The last: it uses the others.
 };
 

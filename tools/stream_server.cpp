@@ -7,14 +7,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include <holdfast/base/condition.hpp>
 #include <holdfast/modules/modules.hpp>
 
 namespace holdfast::tools {
@@ -35,13 +34,14 @@ class Visits final : public httplib::TaskQueue {
  public:
   Answer enqueue(std::function<void()> visit) override {
     {
-      std::unique_lock lock(mutex_);
-      left_.wait(lock, [this] { return count_ < kMost; });
+      const Lock lock(mutex_);
+      while (count_ >= kMost)
+        left_.wait(mutex_);
       ++count_;
     }
     return crew_.enqueue([this, visit = std::move(visit)] {
       visit();
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       --count_;
       left_.notify_one();
     });
@@ -51,9 +51,9 @@ class Visits final : public httplib::TaskQueue {
  private:
   static constexpr int kMost = 16, kThreads = 8;
 
-  std::mutex mutex_;
-  std::condition_variable left_;
-  int count_ = 0;
+  KernelMutex mutex_;
+  Condition left_;
+  int count_ HF_GUARDED_BY(mutex_) = 0;
   httplib::ThreadPool crew_{kThreads};  // The last: it uses the others.
 };
 

@@ -5,9 +5,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 #include <string>
+
+#include <holdfast/base/mutex.hpp>
 
 namespace holdfast {
 namespace {
@@ -27,15 +28,15 @@ class Mutants {
     std::fclose(file);
   }
   bool is_on(const char* id) {
-    const std::lock_guard hold(mutex_);
+    const Lock hold(mutex_);
     reached_.insert(id);
     return on_ == id;
   }
 
  private:
-  std::mutex mutex_;
+  KernelMutex mutex_;
   std::string on_, out_;
-  std::set<std::string> reached_;
+  std::set<std::string> reached_ HF_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "script.hpp"
 
 #include <charconv>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/sql/parser.hpp>
 #include <holdfast/sql/planner.hpp>
 #include <holdfast/stream/changelog_sink.hpp>
@@ -188,15 +188,15 @@ void Script::show_final_state() {
 Status Script::run(const ScriptOptions& options, const std::atomic<bool>& stop) {
   if (options.final_state) show_final_state();
   // Rows of several threads: one at a time.
-  std::mutex mutex;
+  KernelMutex mutex;
   ScriptOptions ordered = options;
   ordered.output = Output(
       [&](std::string_view text) {
-        const std::scoped_lock lock(mutex);
+        const Lock lock(mutex);
         return options.output(text);
       },
       [&] {
-        const std::scoped_lock lock(mutex);
+        const Lock lock(mutex);
         return options.output.flush();
       });
   const bool alone = !side_by_side_ && options.members_directory.empty();

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/kv/store.hpp>
 #include <holdfast/stream/bytes.hpp>
@@ -26,9 +26,9 @@ constexpr std::size_t kFullBytes = 4 << 20;
 
 // One store per path in this process: a script may write a table and look things up in it.
 Result<SharedStore> open_shared(const std::string& path, RegionAccess access) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<kv::Store<>>> open;
-  const std::lock_guard lock(mutex);
+  static KernelMutex mutex;
+  static std::map<std::string, std::weak_ptr<kv::Store<>>> open HF_GUARDED_BY(mutex);
+  const Lock lock(mutex);
   if (auto store = open[path].lock()) return store;
   kv::StoreOptions options;
   options.access = access;

@@ -1,7 +1,6 @@
 #include "rocksdb_state.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/stream/state_keys.hpp>
 
 #include "state_directory.hpp"
@@ -123,7 +123,7 @@ class Database {
   Status note_tables();
 
   StateDirectory directory_;
-  std::mutex noting_;
+  KernelMutex noting_;
   std::unique_ptr<rocksdb::DB> db_;
 };
 
@@ -159,7 +159,7 @@ Status Database::check_floors() {
 }
 
 Status Database::note_tables() {
-  const std::scoped_lock lock(noting_);
+  const Lock lock(noting_);
   std::vector<std::string> files;  // "/CURRENT", "/MANIFEST-000005" and all others.
   std::uint64_t bytes = 0;
   const auto status = db_->GetLiveFiles(files, &bytes, false);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <thread>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/bench/blocks/interference_tasks.hpp>
 #include <holdfast/bench/engine/placement.hpp>
 
@@ -24,7 +24,7 @@ class Beside {
       threads_.emplace_back([this, &bench, &tasks, &cpus, number = first + t] {
         if (number < cpus.size()) put_this_thread_on({cpus[number]});
         const auto status = go_on(bench, tasks, number);
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (!status && status_) status_ = status;
       });
     }
@@ -38,6 +38,7 @@ class Beside {
     for (auto& thread : threads_) {
       if (thread.joinable()) thread.join();
     }
+    const Lock lock(mutex_);
     return status_;
   }
 
@@ -71,8 +72,8 @@ class Beside {
 
   std::atomic<bool> stop_{false};
   std::atomic<unsigned> at_work_{0};
-  std::mutex mutex_;
-  Status status_;
+  KernelMutex mutex_;
+  Status status_ HF_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
 };
 

@@ -9,7 +9,7 @@
 namespace holdfast::bench::kv {
 
 const std::vector<std::uint32_t>& Context::zipf(unsigned thread, bool scrambled) const {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   auto& lists = zipf_[scrambled ? 1 : 0];
   while (lists.size() <= thread)
     lists.push_back(nullptr);

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/bench/kv/workload.hpp>
 
 namespace holdfast::bench::kv {
@@ -60,8 +60,8 @@ struct Context : Common {
   const std::vector<std::uint32_t>& zipf(unsigned thread, bool scrambled) const;
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<std::vector<std::uint32_t>>> zipf_[2];
+  mutable KernelMutex mutex_;
+  mutable std::vector<std::unique_ptr<std::vector<std::uint32_t>>> zipf_[2] HF_GUARDED_BY(mutex_);
 };
 
 inline constexpr std::size_t kZipfListed = 1 << 21;  // Numbers per thread, a power of two.

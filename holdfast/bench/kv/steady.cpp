@@ -23,11 +23,13 @@ void SteadyWatch::look_now_and_then() {
   const auto begin = std::chrono::steady_clock::now();
   const auto interval = Seconds(std::min(1.0, seconds_ / 20));
   const auto from = Seconds(std::min(10.0, seconds_ / 2));
-  std::unique_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (unsigned times = 1;; ++times) {
     const auto next =
         begin + std::chrono::duration_cast<std::chrono::nanoseconds>(interval * times);
-    if (stopped_.wait_until(lock, next, [this] { return stop_; })) break;
+    while (!stop_ && std::chrono::steady_clock::now() < next)
+      stopped_.wait_for(mutex_, next - std::chrono::steady_clock::now());
+    if (stop_) break;
     if (Seconds(std::chrono::steady_clock::now() - begin) < from) continue;
     const auto use = space_();
     if (use.live_bytes == 0) continue;
@@ -41,7 +43,7 @@ void SteadyWatch::look_now_and_then() {
 void SteadyWatch::stop() {
   if (!looker_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     stop_ = true;
   }
   stopped_.notify_all();

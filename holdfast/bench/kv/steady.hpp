@@ -11,12 +11,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include <holdfast/base/condition.hpp>
 #include <holdfast/bench/kv/thread_times.hpp>
 #include <holdfast/results/result.hpp>
 
@@ -53,9 +52,9 @@ class SteadyWatch {
   std::atomic<std::uint64_t> phase_cpu_ns_{0}, stall_max_ns_{0};
   std::atomic<bool> knows_waiting_{true};
 
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stop_ = false;
+  KernelMutex mutex_;
+  Condition stopped_;
+  bool stop_ HF_GUARDED_BY(mutex_) = false;
   double used_over_live_max_ = 0;
   std::uint64_t samples_ = 0, looker_cpu_ns_ = 0;
   std::thread looker_;

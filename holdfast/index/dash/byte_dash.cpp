@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <span>
 #include <utility>
 
@@ -378,7 +379,7 @@ Status ByteDash::carry_on(const blocks::LogReader& reader) {
 // An append that its thread has not ended yet keeps stable() where it is, and with it all that
 // others have written meanwhile. With the lanes' mutexes held there is none.
 ByteDash::Written ByteDash::written() const HF_NO_THREAD_SAFETY_ANALYSIS {
-  std::vector<std::unique_lock<Mutex>> held;
+  std::deque<Lock<Mutex>> held;
   Written written{};
   for (const auto& lane : lanes_) {
     if (HF_MUTANT("Y07", true, false)) held.emplace_back(lane->mutex);
