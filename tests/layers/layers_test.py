@@ -14,6 +14,7 @@
   6. Comments cite papers, not what no reader has ("seed 003", "hole 12").
   7. No file of the product has more than 600 lines, no function more than 70, no class of kv more than 20 data
      members.
+     That goes for sources that others include (.inc) and scripts (.js), too.
   8. Sources that a first build compiles as one piece (cmake/HoldfastPrecompiled.cmake) have no two things of one name in
      their anonymous namespaces: of two functions a call would take the one that fits better, whosever it is.
 Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
@@ -74,7 +75,20 @@ HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|
 
 
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_MEMBERS = 600, 70, 20
-SCOPE = re.compile(r'\b(namespace|class|struct|union|enum|extern)\b[^()]*\{$|\b(class|struct)\b.*\{$')
+SCOPE = re.compile(r'\s*(template\s+)*(requires\b.*? )?((inline|static|typedef) )*(namespace|class|struct|union|enum|extern)\b[^()]*\{$')
+ATTRIBUTES = re.compile(r'HF_\w+(\([^()]*\))?|alignas\([^()]*\)|\[\[.*?\]\]')
+
+
+def without_arguments(text):
+    """The text without what stands in angle brackets."""
+    while text != (fewer := re.sub(r'<[^<>;]*>', '', text)):
+        text = fewer
+    return text
+
+
+def opens_scope(head):
+    """Whether a block that begins so is a class or namespace; else it is a function."""
+    return SCOPE.match(ATTRIBUTES.sub('', without_arguments(re.sub(r'"(\\.|[^"\\])*"', '""', head))))
 
 
 def long_functions(text):
@@ -85,12 +99,12 @@ def long_functions(text):
     while at < len(lines):
         line = lines[at].rstrip()
         indent = len(line) - len(line.lstrip())
-        if line.endswith('{') and not SCOPE.search(line) and not re.search(r'=\s*\{$', line):
-            first = at
-            while first > 0 and lines[first - 1].strip() and lines[first - 1].rstrip()[-1] not in ';{}:':
-                first -= 1
+        first = at
+        while first > 0 and lines[first - 1].strip() and lines[first - 1].rstrip()[-1] not in ';{}:' and lines[first - 1][0] != '#':
+            first -= 1
+        if line.endswith('{') and not re.search(r'=\s*\{$', line) and not opens_scope(' '.join(lines[first:at + 1])):
             indent = len(lines[first]) - len(lines[first].lstrip())
-            while lines[first].lstrip().startswith('template <'):
+            while first < at and lines[first].lstrip().startswith('template <'):
                 first += 1
             end = next((i for i in range(at + 1, len(lines)) if lines[i].startswith(' ' * indent + '}')), at)
             if end - first + 1 > MOST_FUNCTION_LINES:
@@ -103,28 +117,29 @@ def long_functions(text):
 def members_of_classes(text):
     """(name, number of data members) of each class."""
     text = re.sub(r'"(\\.|[^"\\])*"', '""', '\n'.join(code_of(text)))
-    text = re.sub(r'HF_\w+(\([^()]*\))?|alignas\([^()]*\)|\[\[.*?\]\]', '', text)
+    text = ATTRIBUTES.sub('', text)
     found = []
-    for match in re.finditer(r'\b(?:class|struct) +([\w:]+)(?: final)?(?: *:[^;{]*)? *\{', text):
+    for match in re.finditer(r'\b(class|struct) +([\w:]+)(?: final)?(?: *:[^;{]*)? *\{', text):
         depth, at, body = 1, match.end(), ''
         while depth > 0 and at < len(text):
             depth += {'{': 1, '}': -1}.get(text[at], 0)
             if depth == 1:
                 body += '{};' if text[at] == '}' else text[at]
             at += 1
-        body = re.sub(r'\b(public|private|protected):', '', body)
-        while '<' in body and body != (fewer := re.sub(r'<[^<>;]*>', '', body)):
+        body = without_arguments(re.sub(r'\b(public|private|protected):', '', body))
+        while body != (fewer := re.sub(r'\([^()]*\)', '@', body)):
             body = fewer
-        members = 0
+        members, functions = 0, 0
         for statement in body.split(';'):
-            words = statement.replace('{}', ' ').strip()
-            if not re.search(r'\w', words) or '(' in words or 'operator' in words:
+            words = re.sub(r'=[^,]*', '', statement.replace('{}', ' ')).strip()
+            if not re.search(r'\w', words):
                 continue
-            if re.match(r'(using|friend|static|template|enum|class|struct|union|typedef)\b', words):
-                continue
-            members += 1 + re.sub(r'=[^,]*', '', words).count(',')
-        if '(' in body:  # A struct without functions is a list of values, not a class.
-            found.append((match[1], members))
+            if '@' in words or 'operator' in words:
+                functions += 1
+            elif not re.match(r'(using|friend|static|template|enum|class|struct|union|typedef)\b', words):
+                members += 1 + words.count(',')
+        if match[1] == 'class' or functions > 0:  # A struct without functions is a list of values, not a class.
+            found.append((match[2], members))
     return found
 
 
@@ -236,6 +251,8 @@ def traced_includes(root, layer):
 def violations(name, text):
     """What is wrong with the file `name` (relative to holdfast/) of this text."""
     layer = name.split('/')[0]
+    if name.endswith('.js'):
+        return sizes(name, text)
     if layer == 'tools':
         return sizes(name, text)
     if layer not in BELOW:
@@ -305,11 +322,24 @@ def self_test():
     assert not violations('tools/x.cpp', function)
     assert violations('tools/x.cpp', function.replace('    x;\n', '    x;\n    y;\n', 1)) == [
         'tools/x.cpp:3: a function of 71 lines; 70 are allowed']
+    body = '  x;\n' * 300 + '}\n'
+    for head in ('bool f(const struct stat& a) {\n', 'template <class T> void g(T a) {\n', 'struct stat f(int a) {\n', 'enum E f() {\n'):
+        assert long_functions(head + body) == [(1, 302)], head
+    for head in ('class HF_CAPABILITY("x") [[nodiscard]] A final : public B<decltype(f())> {\n', 'extern "C" {\n',
+                 'template <class T>\n  requires(sizeof(T) > 0)\nstruct alignas(64) A<T, int> : B,\n    C {\n', 'enum class E : int {\n',
+                 '#define HF_X [[x(Y)]]\nnamespace a::b {\n'):
+        assert not long_functions(head + body), head
+    assert violations('kv/x.inc', 'void f() {\n' + body) and violations('results/report/x.js', 'function f(a) {\n' + body)
     members = 'class C : D {\n  C(int a) : a_(a) {}\n  int f() const { return 1; }\n  static int s;\n' + \
         '  E<int, F<3>> a_ HF_GUARDED_BY(m_);\n' * 18 + '  int b = 0, c{7};\n};\n'
     assert members_of_classes(members) == [('C', 20)]
     assert not violations('kv/x.cpp', members)
     assert violations('kv/x.cpp', members.replace('int f() const', 'int d;\n  int f() const'))
+    many = ''.join(f'  int m{i}_;\n' for i in range(40))
+    assert members_of_classes('class C {\n' + many + '};\n') == [('C', 40)]
+    assert not members_of_classes('struct C {\n' + many.replace('_;', ' = f(3);') + '};\n')
+    assert members_of_classes('class C {\n' + many.replace('_;', ' = f(3, g(4));') + '};\n') == [('C', 40)]
+    assert members_of_classes('struct C {\n  C(int a = 3, int b = f(4));\n  bool operator==(const C&) const = default;\n' + many + '};\n') == [('C', 40)]
     local = 'namespace a::b {\nnamespace {\n\nError bad(int n) {\n  return n;\n}\n\n}  // namespace\nError good(int n);\n}\n'
     assert shared_names([('a.cpp', local), ('b.cpp', local.replace('int n', 'long n'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('a::b', 'a::c'))])
@@ -322,8 +352,8 @@ def self_test():
 
 def main():
     self_test()
-    files = sorted(path for path in (ROOT / 'holdfast').rglob('*') if path.suffix in ('.hpp', '.cpp'))
-    if len(files) < 5:
+    files = sorted(path for path in (ROOT / 'holdfast').rglob('*') if path.suffix in ('.hpp', '.cpp', '.inc', '.js'))
+    if len(files) < 5 or {path.suffix for path in files} != {'.hpp', '.cpp', '.inc', '.js'}:
         sys.exit(f'only {len(files)} sources below {ROOT}/holdfast: this is not the checkout')
     found = [f'holdfast/{line}' for path in files
              for line in violations(path.relative_to(ROOT / 'holdfast').as_posix(), path.read_text())]
