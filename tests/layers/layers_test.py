@@ -17,6 +17,8 @@
      That goes for sources that others include (.inc) and scripts (.js), too.
   8. Sources that a first build compiles as one piece (cmake/HoldfastPrecompiled.cmake) have no two things of one name in
      their anonymous namespaces: of two functions a call would take the one that fits better, whosever it is.
+  9. Locks are those of base (lock.hpp, mutex.hpp), which clang checks; std::mutex and its guards are not, and only those
+     of STANDARD_LOCKS use them.
 Each rule first shows that it catches a violation, so that a broken pattern cannot pass for a clean tree.
 """
 import pathlib
@@ -77,6 +79,19 @@ HEADING_WITHIN = re.compile(r'[.;] (Guarantee|Invariants?|Threads|Errors|Costs?|
 MOST_FILE_LINES, MOST_FUNCTION_LINES, MOST_MEMBERS = 600, 70, 20
 SCOPE = re.compile(r'\s*(template\s+)*(requires\b.*? )?((inline|static|typedef) )*(namespace|class|struct|union|enum|extern)\b[^()]*\{$')
 ATTRIBUTES = re.compile(r'HF_\w+(\([^()]*\))?|alignas\([^()]*\)|\[\[.*?\]\]')
+STANDARD_LOCK = re.compile(r'\bstd::(\w*mutex|unique_lock|lock_guard|scoped_lock|shared_lock|condition_variable\w*)\b')
+STANDARD_LOCKS = {
+    'base/mutex.hpp': 'is made of them',
+    'base/condition.hpp': 'is made of them',
+    'crash/medium.hpp': 'is taken again by its holder',
+    'kv/maintenance.hpp': 'a Turn is moved, and is asked for as a parameter',
+    'bench/kv/map_subject.cpp': 'is what is measured',
+    'peers/blocks/pmdk_locks.cpp': 'is what is measured',
+    'peers/index/absl_subject.cpp': 'is what is measured',
+    'sql/patterns.cpp': 'is compiled once for both builds, in which base/mutex.hpp differs',
+    'sql/type.cpp': 'is compiled once for both builds, in which base/mutex.hpp differs',
+    'tools/stream_command.cpp': 'waits for a std::stop_token, and guards nothing',
+}
 
 
 def without_arguments(text):
@@ -248,16 +263,25 @@ def traced_includes(root, layer):
     return sorted(str(path.relative_to(root)) for path in seen if 'HF_TRACED' in path.read_text())
 
 
+def standard_locks(name, text):
+    used = any(STANDARD_LOCK.search(re.sub(r'"(\\.|[^"\\])*"', '', line)) for line in code_of(text))
+    if used and name not in STANDARD_LOCKS:
+        return [f'{name}: a lock that clang does not check; use base/mutex.hpp and base/lock.hpp']
+    if not used and name in STANDARD_LOCKS:
+        return [f'{name}: uses no standard lock any more; take it out of STANDARD_LOCKS']
+    return []
+
+
 def violations(name, text):
     """What is wrong with the file `name` (relative to holdfast/) of this text."""
     layer = name.split('/')[0]
     if name.endswith('.js'):
         return sizes(name, text)
     if layer == 'tools':
-        return sizes(name, text)
+        return sizes(name, text) + standard_locks(name, text)
     if layer not in BELOW:
         return [f'{name}: layer "{layer}" is unknown; add it to BELOW in tests/layers/layers_test.py']
-    found = sizes(name, text)
+    found = sizes(name, text) + standard_locks(name, text)
     for number, line in enumerate(code_of(text), 1):
         include = INCLUDE.search(line)
         if include and include[1] != layer and include[1] not in BELOW[layer]:
@@ -340,6 +364,9 @@ def self_test():
     assert not members_of_classes('struct C {\n' + many.replace('_;', ' = f(3);') + '};\n')
     assert members_of_classes('class C {\n' + many.replace('_;', ' = f(3, g(4));') + '};\n') == [('C', 40)]
     assert members_of_classes('struct C {\n  C(int a = 3, int b = f(4));\n  bool operator==(const C&) const = default;\n' + many + '};\n') == [('C', 40)]
+    assert violations('kv/x.cpp', 'std::mutex a;\n') and violations('tools/x.cpp', 'const std::lock_guard a(b);\n')
+    assert any('STANDARD_LOCKS' in line for line in violations('base/mutex.hpp', clean.replace('x.hpp', 'mutex.hpp')))
+    assert not violations('kv/x.cpp', '// As std::lock_guard.\nx("behind a std::mutex");\n')
     local = 'namespace a::b {\nnamespace {\n\nError bad(int n) {\n  return n;\n}\n\n}  // namespace\nError good(int n);\n}\n'
     assert shared_names([('a.cpp', local), ('b.cpp', local.replace('int n', 'long n'))])
     assert not shared_names([('a.cpp', local), ('b.cpp', local.replace('a::b', 'a::c'))])
