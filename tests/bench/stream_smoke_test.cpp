@@ -102,7 +102,7 @@ TEST(StreamBench, CompiledWorkersTakeRecordsOfOneSource) {
   const WindowSum query(1'000, 2, 2, 1);
   const auto script = holdfast::stream::Script::prepare(WindowSum::sql());
   const auto& plan = script->plans().front();
-  QueryCode code(plan);
+  QueryCode code(plan, /*stored=*/false);
   const auto loaded = code.load();
   if (loaded.code() == Errc::kNotFound) GTEST_SKIP() << loaded.error().detail;
   ASSERT_TRUE(loaded) << loaded.error().detail;
