@@ -3,13 +3,10 @@
 namespace holdfast::baselines {
 
 const char* segment_preparation(LogFormat format) {
-  switch (format) {
-    case kPopcount: return "zeroes it";
-    case kParity: return "flips the words that a lap left";
-    case kHeader:
-    case kDancing: return "zeroes its sizes";
-    default: return nullptr;
-  }
+  if (format == kPopcount) return "zeroes it";
+  if (format == kParity) return "flips the words that a lap left";
+  if (format == kHeader || format == kDancing) return "zeroes its sizes";
+  return nullptr;
 }
 
 void register_log_formats() {

@@ -21,12 +21,11 @@ using holdfast::blocks::LogFormat;
 
 // Frozen, as they stand in the header of a log.
 inline constexpr LogFormat kLineTags{2};  // One fence. Each line ends in a tag that is stored last.
-inline constexpr LogFormat kPopcount{
-    3};                                  // One fence. PopLog: number of one bits over zeroed space.
-inline constexpr LogFormat kParity{4};   // One fence. RAWL: one bit of each word tells the pass.
-inline constexpr LogFormat kClassic{5};  // Two fences. Header and payload, then a footer.
-inline constexpr LogFormat kHeader{6};   // Two fences. The payload, then a size in front.
-inline constexpr LogFormat kDancing{7};  // Two fences. The same with 64 sizes in turn.
+inline constexpr LogFormat kPopcount{3};  // One fence. PopLog: one bits counted, in zeroed space.
+inline constexpr LogFormat kParity{4};    // One fence. RAWL: one bit of each word tells the pass.
+inline constexpr LogFormat kClassic{5};   // Two fences. Header and payload, then a footer.
+inline constexpr LogFormat kHeader{6};    // Two fences. The payload, then a size in front.
+inline constexpr LogFormat kDancing{7};   // Two fences. The same with 64 sizes in turn.
 
 // What such a log does to each segment before it takes it, within an append; nullptr: nothing.
 const char* segment_preparation(LogFormat format);

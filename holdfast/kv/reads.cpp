@@ -98,7 +98,7 @@ Result<Version> BasicReads<R>::get_at(Moment snapshot, Bytes key, std::string& v
   return live.record.sequence();
 }
 
-namespace {
+namespace reads_detail {
 
 // Records that stay where they are until the guard of all of them ends.
 struct PinnedLines {
@@ -115,7 +115,7 @@ struct PinnedLines {
   }
 };
 
-}  // namespace
+}  // namespace reads_detail
 
 template <class R>
 Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
@@ -124,7 +124,7 @@ Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
   if (rooms_.displaced) HF_RETURN_IF_ERROR(rooms_.displaced->settle_all(own));
   Status damaged;  // The first that is; those behind it are visited.
   for (std::uint32_t partition = 0; partition < map.partitions(); ++partition) {
-    PinnedLines pinned{rooms_.table, {}};
+    reads_detail::PinnedLines pinned{rooms_.table, {}};
     {
       const auto guard = rooms_.epochs.enter(own.participant);
       // A batch that is being published is newer than every open snapshot, so its chains lead past

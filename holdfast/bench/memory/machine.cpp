@@ -44,9 +44,9 @@ std::vector<int> cpus_in(const std::string& list, const std::vector<int>& usable
 // are short, so that on a busy machine at least one runs without being interrupted: a limit that is
 // too low would cry wolf.
 double all_threads(const Machine& machine, std::byte* data, std::uint64_t bytes, Kernel kernel) {
-  constexpr std::uint64_t kPiece = 1 * MiB;
+  constexpr std::uint64_t kPieceBytes = 1 * MiB;
   const auto threads = std::max<std::size_t>(1, machine.cpus.size());
-  const auto part = bytes / threads / kPiece * kPiece;
+  const auto part = bytes / threads / kPieceBytes * kPieceBytes;
   std::vector<double> best_seconds(threads, HUGE_VAL);
   Team team(static_cast<unsigned>(threads));
   team.run([&](Seat& seat) {
@@ -56,11 +56,11 @@ double all_threads(const Machine& machine, std::byte* data, std::uint64_t bytes,
     Accesses block;
     block.base = data;
     block.step_bytes = 512;
-    block.count = kPiece / 512;
+    block.count = kPieceBytes / 512;
     block.lines = 8;
     block.lanes = &lanes;
     seat.begin();
-    for (std::uint64_t at = 0; at < part; at += kPiece) {
+    for (std::uint64_t at = 0; at < part; at += kPieceBytes) {
       block.first_byte = t * part + at;
       const auto begin = Clock::now();
       kernel(block);
@@ -70,7 +70,7 @@ double all_threads(const Machine& machine, std::byte* data, std::uint64_t bytes,
   });
   double sum = 0;
   for (const auto seconds : best_seconds)
-    sum += static_cast<double>(kPiece) / seconds;
+    sum += static_cast<double>(kPieceBytes) / seconds;
   return sum;
 }
 
