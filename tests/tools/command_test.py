@@ -293,7 +293,9 @@ class Keyspaces(Command):
         self.refused('kv', self.store, '--space', 'users', 'get', 'ada', code=1,
                      says=("no keyspace 'users'", 'create-space'))
         self.refused('kv', self.store, 'drop-space', 'users', code=1, says="no keyspace 'users'")
-        self.refused('kv', self.store, '--space', 'users', 'stats', says='--space does not go')
+        self.refused('kv', self.store, '--space', 'users', 'reclaim', says='--space does not go')
+        self.refused('kv', self.store, '--space', 'users', 'stats', '--prometheus', says='--prometheus does not go')
+        self.refused('kv', self.store, '--space', 'users', 'stats', says='no keyspace', code=1)
         self.kv('create-space', 'users')
         self.refused('kv', self.store, 'create-space', 'users', code=1, says="'users'")
         self.refused('kv', self.store, 'create-space', 'x' * 256, says='255')
