@@ -18,7 +18,11 @@ namespace holdfast::kv {
 namespace {
 
 constexpr int kStores = 200;
+#ifdef HF_SANITIZED
+constexpr std::uint64_t kMostBytesEach = 20'000'000;  // With what the sanitizer keeps of them.
+#else
 constexpr std::uint64_t kMostBytesEach = 10'000'000;
+#endif
 
 // A field of /proc/self/status, in its own unit (kB, or a count).
 std::uint64_t status(const std::string& field) {
