@@ -113,7 +113,7 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.offset = table_.run_at(head);
     run.bytes = table_.run_bytes(head);
     run.seed = geometry_.seed(run.meta->generation);
-    run.at = run.committed = run.durable = 0;
+    run.at = run.committed = run.durable = run.marked = 0;
     run.left = run.bytes - OpenRun::kTailBytes;
     run.records = 0;
     run.frame_bytes = 0;

@@ -90,8 +90,6 @@ inline constexpr std::uint64_t kSharedLimitWordAt = 1280;
 // names are not freed.
 inline constexpr std::uint64_t kMarkWordAt = 1344;
 inline constexpr std::uint64_t kReturningBit = std::uint64_t{1} << 63;
-// Page media: how far the open run is synced (synced_mark.hpp).
-inline constexpr std::uint64_t kSyncedMarkAt = 1408;
 inline constexpr std::uint64_t kSuperblockPageBytes = 4096;
 
 // The store was closed in order and its index lies in a run of its own. Zero first word: it was
@@ -108,6 +106,15 @@ struct CleanMark {
 };
 static_assert(sizeof(CleanMark) == kCacheLineBytes);
 static_assert(std::has_unique_object_representations_v<CleanMark>);
+
+// Of a mark: over all of it behind its checksum, bound to the store. 0 is never valid.
+template <class Mark>
+std::uint64_t mark_checksum(const Mark& mark, std::uint64_t store_id) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&mark);
+  const std::uint64_t sum =
+      hash64({bytes + sizeof mark.checksum, sizeof mark - sizeof mark.checksum}) ^ mix64(store_id);
+  return sum + (sum == 0);
+}
 
 // ---- Block table: one word per block ----
 
@@ -252,6 +259,16 @@ struct RunFooter {
 };
 static_assert(sizeof(RunFooter) == kCacheLineBytes &&
               std::has_unique_object_representations_v<RunFooter>);
+
+// Page media: the last bytes of a run that is open, until its footer takes their place. So many bytes
+// of it were synced (synced_mark.hpp).
+struct SyncedMark {
+  std::uint64_t checksum;
+  std::uint64_t generation;
+  std::uint64_t bytes;  // From the beginning of the run.
+};
+static_assert(sizeof(SyncedMark) <= sizeof(RunFooter) &&
+              std::has_unique_object_representations_v<SyncedMark>);
 
 inline constexpr std::uint64_t dead_bits_bytes(std::uint64_t records) {
   return (records + 63) / 64 * 8;

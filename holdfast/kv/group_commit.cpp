@@ -20,12 +20,7 @@ Status GroupCommit::wait() {
 // One that cannot be put costs nothing that was promised.
 void GroupCommit::mark_synced() {
   const Lock lock(lane_.latch);
-  const OpenRun& run = lane_.run;
-  if (!run.open()) return;
-  const Marked now{run.meta->generation, HF_MUTANT("K161", run.durable, run.committed)};
-  if (now.bytes == 0 || now == marked_) return;
-  const std::uint64_t store_id = table_.geometry().store_id;
-  if (put_synced_mark(medium_, store_id, now.generation, now.bytes)) marked_ = now;
+  if (lane_.run.open()) (void)put_synced_mark(medium_, table_.geometry().store_id, lane_.run);
 }
 
 void GroupCommit::seal(std::uint64_t head, std::vector<std::byte> tail) {

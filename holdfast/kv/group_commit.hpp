@@ -56,11 +56,6 @@ class GroupCommit {
   BlockTable& table_;
   WriteGate& gate_;
   Lane lane_;
-  struct Marked {
-    std::uint64_t generation = 0, bytes = 0;
-    bool operator==(const Marked&) const = default;
-  };
-  Marked marked_ HF_GUARDED_BY(lane_.latch);
   std::atomic<std::uint64_t> durable_sequence_{0};
   std::atomic<bool> unsynced_{false};
   Mutex mutex_;

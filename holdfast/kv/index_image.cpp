@@ -12,13 +12,6 @@
 
 namespace holdfast::kv {
 
-std::uint64_t clean_mark_checksum(const CleanMark& mark, std::uint64_t store_id) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&mark);
-  const std::uint64_t sum =
-      hash64({bytes + sizeof mark.checksum, sizeof mark - sizeof mark.checksum}) ^ mix64(store_id);
-  return sum + (sum == 0);
-}
-
 Status close_in_order(Rooms& rooms) {
   CleanMark mark{};
   HF_RETURN_IF_ERROR(write_index_image(rooms, mark));
@@ -27,7 +20,7 @@ Status close_in_order(Rooms& rooms) {
   mark.next_sequence = rooms.sequences.next() - HF_MUTANT("K22", 0, 1);
   mark.next_generation = rooms.table.next_generation() - HF_MUTANT("K23", 0, 1);
   mark.records = rooms.index.count();
-  mark.checksum = clean_mark_checksum(mark, rooms.superblock.store_id);
+  mark.checksum = mark_checksum(mark, rooms.superblock.store_id);
   // A torn mark is none: its checksum does not hold over words of which some are of an earlier
   // mark.
   HF_RETURN_IF_ERROR(

@@ -12,8 +12,6 @@
 
 namespace holdfast::kv {
 
-std::uint64_t clean_mark_checksum(const CleanMark& mark, std::uint64_t store_id);
-
 // Writes the image and enters it in `mark`. No space for it is no error: the mark then names none.
 Status write_index_image(Rooms& rooms, CleanMark& mark);
 

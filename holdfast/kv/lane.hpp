@@ -43,6 +43,7 @@ struct OpenRun {
   std::uint64_t at = 0;         // Next free byte.
   std::uint64_t committed = 0;  // Bytes that were fenced (page media: handed to the kernel).
   std::uint64_t durable = 0;    // Bytes that a power failure spares (page media: synced).
+  std::uint64_t marked = 0;     // Of these, those that a mark tells of (synced_mark.hpp).
   std::uint64_t left = 0;       // Bytes that records and what the tail says of them may still take.
   std::uint32_t records = 0, entries_end = 0;  // Of them `entries` has place for.
   std::uint64_t min_sequence = 0, max_sequence = 0;

@@ -70,8 +70,7 @@ Status Maintenance::start() {
   HF_ASSIGN_OR_RETURN(syncs_, pool_->syncs().add(interval, [this] {
     if (!rooms_.gate.open()) return;
     // A failure closes the write gate.
-    if (rooms_.group->unsynced()) (void)rooms_.group->wait();
-    rooms_.group->mark_synced();
+    if (!rooms_.group->unsynced() || rooms_.group->wait()) rooms_.group->mark_synced();
   }));
   return {};
 }

@@ -51,7 +51,7 @@ Status Recovery::run() {
   // A mark that does not hold is a torn one, or none: then the index is rebuilt, and nothing is
   // lost.
   const bool clean = !view_ && HF_MUTANT("K45", mark_.checksum != 0, false) &&
-                     mark_.checksum == clean_mark_checksum(mark_, rooms_.superblock.store_id);
+                     mark_.checksum == mark_checksum(mark_, rooms_.superblock.store_id);
   if (clean) {
     std::string damage;
     auto image = read_index_image(rooms_, mark_, damage);
@@ -261,8 +261,7 @@ void Recovery::read_run(std::uint64_t head, Tallies& tallies) {
                     ": it is not valid, so its records are not reachable");
   }
   if (!run) {
-    const std::uint64_t synced =
-        synced_bytes(rooms_.medium, rooms_.superblock.store_id, meta.generation);
+    const std::uint64_t synced = synced_bytes(rooms_.medium, rooms_.table, head);
     return index_scanned(
         scan_run(rooms_.medium, rooms_.table, rooms_.records, rooms_.index, head, synced), tallies);
   }

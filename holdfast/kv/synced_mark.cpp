@@ -2,33 +2,26 @@
 
 #include <cstring>
 
-#include <holdfast/base/hash.hpp>
-#include <holdfast/kv/format.hpp>
+#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::kv {
-namespace {
 
-std::uint64_t synced_mark_checksum(const SyncedMark& mark, std::uint64_t store_id) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&mark);
-  const std::uint64_t sum =
-      hash64({bytes + sizeof mark.checksum, sizeof mark - sizeof mark.checksum}) ^ mix64(store_id);
-  return sum + (sum == 0);
+Status put_synced_mark(Medium& medium, std::uint64_t store_id, OpenRun& run) {
+  const std::uint64_t bytes = HF_MUTANT("K161", run.durable, run.committed);
+  if (bytes == run.marked) return {};
+  SyncedMark mark{0, run.meta->generation, bytes};
+  mark.checksum = mark_checksum(mark, store_id);
+  HF_RETURN_IF_ERROR(medium.put(run.offset + run.bytes - sizeof mark, &mark, sizeof mark));
+  run.marked = bytes;
+  return {};
 }
 
-}  // namespace
-
-Status put_synced_mark(Medium& medium, std::uint64_t store_id, std::uint64_t generation,
-                       std::uint64_t bytes) {
-  SyncedMark mark{0, generation, bytes};
-  mark.checksum = synced_mark_checksum(mark, store_id);
-  return medium.put(kSyncedMarkAt, &mark, sizeof mark);
-}
-
-std::uint64_t synced_bytes(const Medium& medium, std::uint64_t store_id, std::uint64_t generation) {
+std::uint64_t synced_bytes(const Medium& medium, const BlockTable& table, std::uint64_t head) {
   SyncedMark mark;
-  std::memcpy(&mark, medium.at(kSyncedMarkAt), sizeof mark);
-  const bool holds = mark.checksum == synced_mark_checksum(mark, store_id);
-  return holds && mark.generation == generation ? mark.bytes : 0;
+  const std::uint64_t end = table.run_at(head) + table.run_bytes(head);
+  std::memcpy(&mark, medium.at(end - sizeof mark), sizeof mark);
+  const bool holds = mark.checksum == mark_checksum(mark, table.geometry().store_id);
+  return holds && mark.generation == table.meta(head).generation ? mark.bytes : 0;
 }
 
 }  // namespace holdfast::kv

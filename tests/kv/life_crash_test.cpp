@@ -180,8 +180,10 @@ TEST_P(KvLifeCrash, PowerFailsAfterAProcessDiedBetweenItsStoresAndItsFence) {
 }
 
 // The mark of what is synced may become durable before a record that was put behind it.
-TEST_P(KvLifeCrash, AMarkOfWhatIsSyncedTellsOfNothingElse) {
-  if (GetParam().granularity != Granularity::kPage) GTEST_SKIP() << "page media only";
+class KvSyncedMarkCrash : public OnEveryMedium {};
+INSTANTIATE_TEST_SUITE_P(Medium, KvSyncedMarkCrash, testing::Values(crash::kPage), medium_name);
+
+TEST_P(KvSyncedMarkCrash, TellsOfWhatIsSyncedAndOfNothingElse) {
   Crash crash;
   crash.before = some_records;
   crash.during = [](Tested& store) {

@@ -62,6 +62,25 @@ TEST_F(Syncs, AFailedSyncMakesNothingDurable) {
   EXPECT_LT(store.durable_up_to(), version);
 }
 
+// The mark of what is synced (synced_mark.hpp) lies in the run: a sync has no second file to care for.
+TEST_F(Syncs, EachIsOfOneFileAlsoWhereTheStoreHasMany) {
+  auto store = open();
+  for (int i = 0; i < 400; ++i)
+    store.put("key" + std::to_string(i), std::string(900, 'v')).value();
+  ASSERT_TRUE(store.sync());
+  ASSERT_TRUE(store.sync()) << "what was full is sealed by this one";
+  ASSERT_GT(store.stats().medium_bytes, 4 * tiny().file_bytes);
+  int files = 0;
+  at_sync = [&] { return ++files, 0; };
+  for (int i = 0; i < 3; ++i) {
+    put(store);
+    ASSERT_TRUE(store.sync());
+    EXPECT_EQ(std::exchange(files, 0), 1) << i;
+  }
+  ASSERT_TRUE(store.sync());
+  EXPECT_LE(files, 1) << "of the mark at most";
+}
+
 // A sync of another thread has taken the run over, and has not sealed it yet.
 TEST_F(Syncs, ACheckpointHasTheRunThatASyncUnderWayIsAboutToSeal) {
   auto store = open();
