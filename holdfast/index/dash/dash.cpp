@@ -93,8 +93,7 @@ Result<Dash::Latched> Dash::latch_for(KeyHash hash) const {
   for (;;) {
     HF_ASSIGN_OR_RETURN(const auto number, directory_.segment_of(hash));
     // Before the latch, whose locked instruction waits for the stores of the operation before.
-    segment(number).ask_near(hash);
-    segment(number).ask_elsewhere(hash);
+    segment(number).ask(hash);
     HF_ASSIGN_OR_RETURN(auto latched, latch(number));
     // It may have been split before it was latched.
     HF_ASSIGN_OR_RETURN(const auto now, directory_.segment_of(hash));
@@ -108,6 +107,7 @@ Result<std::uint64_t> Dash::find(std::uint64_t key) const {
   const auto hash = hash_of(key);
   for (;;) {
     HF_ASSIGN_OR_RETURN(const auto number, directory_.segment_of(hash));
+    segment(number).ask(hash);
     const auto& latch = latches_[number];
     const auto version = wait_free(latch);
     if (HF_MUTANT("D26", version == 0, false)) [[unlikely]] {

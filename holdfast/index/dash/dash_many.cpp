@@ -110,8 +110,7 @@ class Dash::Insert {
         if (!number) return alone();
         number_ = *number;
         state_ = State::kLatch;
-        segment().ask_near(hash_);
-        segment().ask_elsewhere(hash_);
+        segment().ask(hash_);
         return Step::kAgain;
       }
       case State::kLatch: {

@@ -15,9 +15,7 @@ std::optional<Segment::Place> Segment::find_in(std::uint32_t bucket, KeyHash has
 }
 
 std::optional<Segment::Place> Segment::find(KeyHash hash, std::uint64_t key) const {
-  ask_near(hash);
-  ask_elsewhere(hash);
-  if (const auto place = find_near(hash, key)) return place;
+  if (const auto place = find_in_half(near(hash), hash, key)) return place;
   return find_elsewhere(hash, key);
 }
 

@@ -38,14 +38,14 @@ class Segment {
   Segment(const Persist& persist, std::byte* begin, const DashShape& shape, std::uint64_t id)
       : persist_(persist), buckets_(reinterpret_cast<Bucket*>(begin)), shape_(shape), id_(id) {}
 
+  // Looks into the half of its home where most keys are, then elsewhere.
   std::optional<Place> find(KeyHash hash, std::uint64_t key) const;
-  // The two parts of find(), and asking for the lines that they read: the half of its home where
-  // most keys are, and the rest.
-  std::optional<Place> find_near(KeyHash hash, std::uint64_t key) const {
-    return find_in_half(near(hash), hash, key);
-  }
   std::optional<Place> find_elsewhere(KeyHash hash, std::uint64_t key) const;
-  void ask_near(KeyHash hash) const { ask_for_half(near(hash)); }
+  // Asks for the lines that find() reads; for those of find_elsewhere().
+  void ask(KeyHash hash) const {
+    ask_for_half(near(hash));
+    ask_elsewhere(hash);
+  }
   void ask_elsewhere(KeyHash hash) const;
   // Halves of buckets: two lines each.
   Line* near(KeyHash hash) const { return half(home_of(hash), hash.first_line()); }
