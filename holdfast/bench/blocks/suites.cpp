@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <holdfast/base/printed.hpp>
+#include <holdfast/bench/durability.hpp>
 #include <holdfast/memory/spec.hpp>
 #include <holdfast/results/environment.hpp>
 
@@ -164,9 +165,7 @@ results::Fields region_entry(const std::string& spec, const RegionReport& report
   entry.set("nt_evicts", report.nt_evicts);
   entry.set("nt_evicts_source", report.nt_evicts_source);
   entry.set("numa_nodes", std::vector<double>(report.nodes.begin(), report.nodes.end()));
-  const bool lasts =
-      report.granularity == Granularity::kLine || report.granularity == Granularity::kByte;
-  entry.set("durability", !lasts ? "none" : report.power_is_assumed() ? "assumed" : "power");
+  entry.set("durability", durability_of_stores(report));
   return entry;
 }
 

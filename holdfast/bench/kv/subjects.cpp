@@ -1,4 +1,6 @@
 #include <holdfast/bench/kv/subjects.hpp>
+
+#include <holdfast/bench/durability.hpp>
 #include <holdfast/memory/spec.hpp>
 #include <holdfast/modules/modules.hpp>
 
@@ -8,7 +10,7 @@ namespace {
 const char* durability_on(const RegionReport& report, Promise promise) {
   switch (report.granularity) {
     case Granularity::kByte:
-    case Granularity::kLine: return report.power_is_assumed() ? "assumed" : "power";
+    case Granularity::kLine: return durability_of_stores(report);
     case Granularity::kPage: return promise == Promise::kPower ? "power" : "process";
     case Granularity::kNone: return report.file_system.empty() ? "none" : "process";
   }

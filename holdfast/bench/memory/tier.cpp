@@ -16,6 +16,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/random.hpp>
+#include <holdfast/bench/durability.hpp>
 #include <holdfast/bench/engine/team.hpp>
 #include <holdfast/bench/memory/content.hpp>
 #include <holdfast/bench/memory/kernels.hpp>
@@ -273,9 +274,7 @@ results::Fields Tier::fields() const {
   fields.set("nt_evicts", report_.nt_evicts);
   fields.set("numa_nodes", std::vector<double>(report_.nodes.begin(), report_.nodes.end()));
   if (!node_shares_.empty()) fields.set("numa_node_shares", node_shares_);
-  const bool durable =
-      report_.granularity == Granularity::kLine || report_.granularity == Granularity::kByte;
-  fields.set("durability", !durable ? "none" : report_.power_is_assumed() ? "assumed" : "power");
+  fields.set("durability", durability_of_stores(report_));
   if (!warnings_.empty()) fields.set("warnings", warnings_);
   return fields;
 }
