@@ -260,8 +260,8 @@ struct RunFooter {
 static_assert(sizeof(RunFooter) == kCacheLineBytes &&
               std::has_unique_object_representations_v<RunFooter>);
 
-// Page media: the last bytes of a run that is open, until its footer takes their place. So many bytes
-// of it were synced (synced_mark.hpp).
+// Page media: the last bytes of a run that is open, until its footer takes their place. It says how
+// much of the run was synced (synced_mark.hpp).
 struct SyncedMark {
   std::uint64_t checksum;
   std::uint64_t generation;
