@@ -7,13 +7,13 @@
 namespace holdfast::kv {
 namespace {
 
-class Verbs : public OnEveryPlace {
+class EveryVerb : public OnEveryPlace {
  protected:
   Store<> store_ = open();
 };
-INSTANTIATE_TEST_SUITE_P(Everywhere, Verbs, kEveryPlace, place_name);
+INSTANTIATE_TEST_SUITE_P(Everywhere, EveryVerb, kEveryPlace, place_name);
 
-TEST_P(Verbs, PutTellsInsertedFromOverwrote) {
+TEST_P(EveryVerb, PutTellsInsertedFromOverwrote) {
   EXPECT_EQ(store_.put("k", "1").value(), PutOutcome::kInserted);
   EXPECT_EQ(store_.put("k", "2").value(), PutOutcome::kOverwrote);
   EXPECT_TRUE(store_.erase("k").value());
@@ -21,7 +21,7 @@ TEST_P(Verbs, PutTellsInsertedFromOverwrote) {
   EXPECT_EQ(get(store_, "k"), "3");
 }
 
-TEST_P(Verbs, AbsenceIsNotFoundWithoutDetail) {
+TEST_P(EveryVerb, AbsenceIsNotFoundWithoutDetail) {
   std::string value = "untouched";
   const auto got = store_.get("absent", value);
   EXPECT_EQ(got.code(), Errc::kNotFound);
@@ -34,7 +34,7 @@ TEST_P(Verbs, AbsenceIsNotFoundWithoutDetail) {
   EXPECT_EQ(store_.count(), 0u);
 }
 
-TEST_P(Verbs, KeysOfEveryLengthAreKeptApart) {
+TEST_P(EveryVerb, KeysOfEveryLengthAreKeptApart) {
   Contents expected;
   for (const std::size_t bytes :
        {0,  1,   2,   7,    8,    9,    15,   23,   24,   25,   31,   32,   33,    63,    64,
@@ -48,7 +48,7 @@ TEST_P(Verbs, KeysOfEveryLengthAreKeptApart) {
   expect_contents(store_, expected);
 }
 
-TEST_P(Verbs, ValuesOfEveryLengthComeBack) {
+TEST_P(EveryVerb, ValuesOfEveryLengthComeBack) {
   Contents expected;
   for (const std::size_t bytes :
        {0,    1,    7,    8,    9,     23,    24,    25,    31,     32,      33,     63,
@@ -61,7 +61,7 @@ TEST_P(Verbs, ValuesOfEveryLengthComeBack) {
   expect_contents(store_, expected);
 }
 
-TEST_P(Verbs, EmptyViewsWithoutMemoryAreEmptyKeysAndValues) {
+TEST_P(EveryVerb, EmptyViewsWithoutMemoryAreEmptyKeysAndValues) {
   EXPECT_EQ(store_.put(std::string_view{}, std::string_view{}).value(), PutOutcome::kInserted);
   EXPECT_EQ(get(store_, ""), "");
   EXPECT_EQ(store_.put("", "x").value(), PutOutcome::kOverwrote);
@@ -74,7 +74,7 @@ TEST_P(Verbs, EmptyViewsWithoutMemoryAreEmptyKeysAndValues) {
   EXPECT_EQ(store_.count(), 0u);
 }
 
-TEST_P(Verbs, TooLongKeysAreRefusedAndChangeNothing) {
+TEST_P(EveryVerb, TooLongKeysAreRefusedAndChangeNothing) {
   const std::string key(kMaxKeyBytes + 1, 'k');
   const auto refused = store_.put(key, "v");
   ASSERT_EQ(refused.code(), Errc::kTooLarge);
@@ -93,7 +93,7 @@ TEST_P(Verbs, TooLongKeysAreRefusedAndChangeNothing) {
   EXPECT_FALSE(store_.erase(key).value());
 }
 
-TEST_P(Verbs, ValuesThatNoRunCanHoldAreRefusedWithTheLimit) {
+TEST_P(EveryVerb, ValuesThatNoRunCanHoldAreRefusedWithTheLimit) {
   // 511 blocks of 8 KiB lie behind a table block.
   const std::string value(5 * MiB, 'v');
   const auto refused = store_.put("k", value);
@@ -104,7 +104,7 @@ TEST_P(Verbs, ValuesThatNoRunCanHoldAreRefusedWithTheLimit) {
   EXPECT_EQ(get(store_, "k"), "small");
 }
 
-TEST_P(Verbs, EraseOfAKeyLargerThanABlockLeavesItsNeighboursAlone) {
+TEST_P(EveryVerb, EraseOfAKeyLargerThanABlockLeavesItsNeighboursAlone) {
   const std::string key(kMaxKeyBytes, 'k');
   Contents expected;
   ASSERT_TRUE(store_.put(key, "v"));
@@ -128,7 +128,7 @@ TEST_P(Verbs, EraseOfAKeyLargerThanABlockLeavesItsNeighboursAlone) {
   expect_contents(reopened, expected);
 }
 
-TEST_P(Verbs, GetIntoABufferCopiesWhatFitsAndTellsTheLength) {
+TEST_P(EveryVerb, GetIntoABufferCopiesWhatFitsAndTellsTheLength) {
   ASSERT_TRUE(store_.put("k", "0123456789"));
   std::array<std::byte, 16> buffer{};
   EXPECT_EQ(store_.get("k", std::span(buffer).first(4)).value(), 10u);
@@ -139,7 +139,7 @@ TEST_P(Verbs, GetIntoABufferCopiesWhatFitsAndTellsTheLength) {
   EXPECT_EQ(store_.get("absent", buffer).code(), Errc::kNotFound);
 }
 
-TEST_P(Verbs, VersionsGrowWithEveryWriteOfARecord) {
+TEST_P(EveryVerb, VersionsGrowWithEveryWriteOfARecord) {
   std::string value;
   Version last = 0, written = 0;
   const auto grown = [&](const char* after) {
@@ -172,7 +172,7 @@ TEST_P(Verbs, VersionsGrowWithEveryWriteOfARecord) {
   EXPECT_GE(store_.stats().newest_version, last);
 }
 
-TEST_P(Verbs, PutIfAbsentWritesOnlyWhereThereIsNothing) {
+TEST_P(EveryVerb, PutIfAbsentWritesOnlyWhereThereIsNothing) {
   ASSERT_TRUE(store_.put_if_absent("k", "1"));
   EXPECT_EQ(store_.put_if_absent("k", "2").code(), Errc::kAlreadyExists);
   EXPECT_EQ(get(store_, "k"), "1");
@@ -182,7 +182,7 @@ TEST_P(Verbs, PutIfAbsentWritesOnlyWhereThereIsNothing) {
   EXPECT_EQ(store_.count(), 1u);
 }
 
-TEST_P(Verbs, CompareAndPutWritesOnlyOverTheExpectedVersion) {
+TEST_P(EveryVerb, CompareAndPutWritesOnlyOverTheExpectedVersion) {
   EXPECT_EQ(store_.compare_and_put("k", 7, "x").code(), Errc::kVersionMismatch);
   const Version first = store_.compare_and_put("k", 0, "1").value();
   const auto refused = store_.compare_and_put("k", 0, "x");
@@ -196,7 +196,7 @@ TEST_P(Verbs, CompareAndPutWritesOnlyOverTheExpectedVersion) {
   EXPECT_TRUE(store_.compare_and_put("k", 0, "3"));
 }
 
-TEST_P(Verbs, GetManyAnswersEachKeyInItsPlace) {
+TEST_P(EveryVerb, GetManyAnswersEachKeyInItsPlace) {
   std::vector<std::string> texts;
   for (int i = 0; i < 100; ++i) {
     texts.push_back("key" + std::to_string(i));
@@ -218,7 +218,7 @@ TEST_P(Verbs, GetManyAnswersEachKeyInItsPlace) {
   EXPECT_TRUE(mentions(refused.error(), "101 keys, 3 values")) << refused.error().detail;
 }
 
-TEST_P(Verbs, PutManyPutsAllAndTheLastOfAKeyWins) {
+TEST_P(EveryVerb, PutManyPutsAllAndTheLastOfAKeyWins) {
   std::vector<std::string> texts, contents;
   Contents expected;
   for (int i = 0; i < 300; ++i) {
@@ -241,7 +241,7 @@ TEST_P(Verbs, PutManyPutsAllAndTheLastOfAKeyWins) {
   EXPECT_TRUE(mentions(refused.error(), "2 keys and 1 values")) << refused.error().detail;
 }
 
-TEST_P(Verbs, UpdateReplacesTheValueByWhatTheChangeMakesOfIt) {
+TEST_P(EveryVerb, UpdateReplacesTheValueByWhatTheChangeMakesOfIt) {
   ASSERT_TRUE(store_.put("k", "abc"));
   ASSERT_TRUE(store_.update("k", [](std::string& value) {
     EXPECT_EQ(value, "abc");
@@ -253,7 +253,7 @@ TEST_P(Verbs, UpdateReplacesTheValueByWhatTheChangeMakesOfIt) {
   EXPECT_EQ(store_.count(), 1u);
 }
 
-TEST_P(Verbs, UpdateWordRefusesOffsetsOutsideOfTheValue) {
+TEST_P(EveryVerb, UpdateWordRefusesOffsetsOutsideOfTheValue) {
   ASSERT_TRUE(store_.put("k", std::string(20, 'x')));
   const auto add = [](std::uint64_t word) { return word + 1; };
   EXPECT_TRUE(store_.update_word("k", 8, add));
@@ -268,7 +268,7 @@ TEST_P(Verbs, UpdateWordRefusesOffsetsOutsideOfTheValue) {
   EXPECT_EQ(store_.update_word("short", 0, add).code(), Errc::kInvalidOption);
 }
 
-TEST_P(Verbs, PinnedValuesStayWhileTheirRecordsGo) {
+TEST_P(EveryVerb, PinnedValuesStayWhileTheirRecordsGo) {
   ASSERT_TRUE(store_.put("a", "first"));
   ASSERT_TRUE(store_.put("b", text_of(1, 30000)));
   seal_blocks(store_);
@@ -295,7 +295,7 @@ TEST_P(Verbs, PinnedValuesStayWhileTheirRecordsGo) {
   EXPECT_EQ(get(store_, "a"), "second");
 }
 
-TEST_P(Verbs, DurabilityThatTheMediumCannotGiveIsRefused) {
+TEST_P(EveryVerb, DurabilityThatTheMediumCannotGiveIsRefused) {
   const WriteOptions power{Durability::kPower};
   std::vector<std::pair<const char*, std::function<Errc()>>> verbs;
   ASSERT_TRUE(store_.put("there", "12345678"));
@@ -324,12 +324,12 @@ TEST_P(Verbs, DurabilityThatTheMediumCannotGiveIsRefused) {
   }
 }
 
-TEST_P(Verbs, DefaultDurabilityIsWhatTheMediumGivesWithoutASystemCall) {
+TEST_P(EveryVerb, DefaultDurabilityIsWhatTheMediumGivesWithoutASystemCall) {
   const bool fences_suffice = !paged() && !loses_all_with_the_power();
   EXPECT_EQ(store_.durability(), fences_suffice ? Durability::kPower : Durability::kProcess);
 }
 
-TEST_P(Verbs, DurableUpToCoversWhatWasAcknowledgedForPower) {
+TEST_P(EveryVerb, DurableUpToCoversWhatWasAcknowledgedForPower) {
   ASSERT_TRUE(store_.put("k", "v"));
   std::string value;
   const Version first = store_.get("k", value).value();
@@ -350,7 +350,7 @@ TEST_P(Verbs, DurableUpToCoversWhatWasAcknowledgedForPower) {
   }
 }
 
-TEST_P(Verbs, StatsCountWhatIsThere) {
+TEST_P(EveryVerb, StatsCountWhatIsThere) {
   const auto empty = store_.stats();
   EXPECT_EQ(empty.records, 0u);
   EXPECT_EQ(empty.live_bytes, 0u);
@@ -381,7 +381,7 @@ TEST_P(Verbs, StatsCountWhatIsThere) {
   EXPECT_EQ(stats.lines_written_back != 0, place == "Line");
 }
 
-TEST_P(Verbs, CloseGivesAStatusAndEndsEveryVerbWithClosed) {
+TEST_P(EveryVerb, CloseGivesAStatusAndEndsEveryVerbWithClosed) {
   ASSERT_TRUE(store_.put("k", "v"));
   EXPECT_TRUE(store_.close());
   EXPECT_TRUE(store_.close());  // Nothing left to do.
@@ -406,7 +406,7 @@ TEST_P(Verbs, CloseGivesAStatusAndEndsEveryVerbWithClosed) {
 }
 
 // They return no Status: what they return is that of an empty store, and verify() says why.
-TEST_P(Verbs, ClosedAndMovedFromStoresAnswerQuestionsAsEmptyOnes) {
+TEST_P(EveryVerb, ClosedAndMovedFromStoresAnswerQuestionsAsEmptyOnes) {
   ASSERT_TRUE(store_.put("k", "v"));
   Store<> other = std::move(store_);
   for (int round = 0; round < 2; ++round) {
@@ -433,7 +433,7 @@ TEST_P(Verbs, ClosedAndMovedFromStoresAnswerQuestionsAsEmptyOnes) {
   }
 }
 
-TEST_P(Verbs, CloseIsRefusedWhileSnapshotsAreOpen) {
+TEST_P(EveryVerb, CloseIsRefusedWhileSnapshotsAreOpen) {
   ASSERT_TRUE(store_.put("k", "v"));
   {
     const Snapshot snapshot = store_.snapshot();
@@ -447,7 +447,7 @@ TEST_P(Verbs, CloseIsRefusedWhileSnapshotsAreOpen) {
   EXPECT_TRUE(store_.close());
 }
 
-TEST_P(Verbs, AReservedIndexDoesNotGrowAndWhatWasThereStays) {
+TEST_P(EveryVerb, AReservedIndexDoesNotGrowAndWhatWasThereStays) {
   Contents expected;
   const auto put_all = [&](int first, int end) {
     for (int i = first; i < end; ++i) {
