@@ -14,7 +14,7 @@ constexpr std::uint32_t kFirstEntries = 1024;
 }  // namespace
 
 Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-                   WriteGate& gate, Pace& pace, GroupCommit* group, std::uint16_t space,
+                   WriteGate& gate, Pace& pace, GroupCommit& group, std::uint16_t space,
                    std::function<void()> run_opened)
     : medium_(medium),
       table_(table),
@@ -25,7 +25,7 @@ Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Se
       group_(group),
       space_(space),
       run_opened_(std::move(run_opened)),
-      writer_(medium.persist(), group != nullptr, records.patchable()) {}
+      writer_(medium.persist(), group.needed(), records.patchable()) {}
 
 // ---- One record ----
 
@@ -118,8 +118,8 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.records = 0;
     run.frame_bytes = 0;
     run.space = space_;
-    run.meta->space.store(group_ == nullptr ? space_ : kMixedSpaces, std::memory_order_relaxed);
-    if (group_ != nullptr) {
+    run.meta->space.store(group_.needed() ? kMixedSpaces : space_, std::memory_order_relaxed);
+    if (group_.needed()) {
       if (!lane.staging) lane.staging = make_line_buffer(geometry_.block_bytes);
       run.base = lane.staging.get();
     } else {
@@ -155,7 +155,7 @@ Status Appender::hand_over(Lane& lane) {
   HF_RETURN_IF_ERROR(
       put_or_fail(run.offset + run.committed, run.base + run.committed, end - run.committed));
   run.committed = run.at;
-  group_->note_unsynced();
+  group_.note_unsynced();
   return {};
 }
 
@@ -168,7 +168,7 @@ Status Appender::put_or_fail(std::uint64_t offset, const void* bytes, std::uint6
 // Straight to the medium; page media take it from a buffer of its size.
 Status Appender::put_large(std::uint64_t at, const NewRecord& record, const RecordHead& head,
                            std::uint64_t seed) {
-  if (group_ == nullptr) {
+  if (!group_.needed()) {
     writer_.write(medium_.at(at), record, head, seed);
     return {};
   }
@@ -191,7 +191,7 @@ Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t
   const std::uint64_t at = table_.run_at(head);
   const std::uint64_t seed = geometry_.seed(run.generation);
   HF_RETURN_IF_ERROR(put_large(at, record, {sequence, 0, true, flags_of(space)}, seed));
-  if (group_ == nullptr) medium_.persist().fence();  // Before the tail, which vouches for it.
+  if (!group_.needed()) medium_.persist().fence();  // Before the tail, which vouches for it.
   run.used_bytes.store(padded, std::memory_order_relaxed);
   if (record.kind == RecordKind::kErase)
     run.own_dead_bytes.store(padded, std::memory_order_relaxed);
@@ -236,8 +236,8 @@ Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
   RunFooter footer;
   std::memcpy(&footer, tail.data() + tail.size() - sizeof footer, sizeof footer);
   run.tombstones = footer.tombstones;
-  if (group_ != nullptr) {
-    group_->seal(head, std::move(tail));
+  if (group_.needed()) {
+    group_.seal(head, std::move(tail));
     return {};
   }
   const auto put = [&]() -> Status {
@@ -313,9 +313,8 @@ Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
   const std::uint64_t seed = geometry_.seed(run.generation);
   std::vector<RunEntry> entries;
   alignas(kCacheLineBytes) std::byte frame[kCacheLineBytes];
-  writer_.write_frame(group_ == nullptr ? medium_.at(base) : frame, bytes, {sequence, 0, true},
-                      seed);
-  if (group_ != nullptr) HF_RETURN_IF_ERROR(put_or_fail(base, frame, sizeof frame));
+  writer_.write_frame(group_.needed() ? frame : medium_.at(base), bytes, {sequence, 0, true}, seed);
+  if (group_.needed()) HF_RETURN_IF_ERROR(put_or_fail(base, frame, sizeof frame));
   std::uint64_t at = kCacheLineBytes;
   std::uint64_t tombstone_bytes = 0;
   std::uint16_t space = members.front().space;
@@ -333,7 +332,7 @@ Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
   run.used_bytes.store(at, std::memory_order_relaxed);
   run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
-  if (HF_MUTANT("K40", group_ == nullptr, false)) medium_.persist().fence();
+  if (HF_MUTANT("K40", !group_.needed(), false)) medium_.persist().fence();
   return seal_run(head, entries, at, kCacheLineBytes, space);
 }
 

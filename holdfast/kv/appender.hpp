@@ -39,10 +39,10 @@ class Appender {
  public:
   using Purpose = BlockTable::Purpose;
 
-  // `space`: of the records that append() is given. `group`: of page media, else null.
+  // `space`: of the records that append() is given.
   // `run_opened`: called after a lane took a block.
   Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
-           WriteGate& gate, Pace& pace, GroupCommit* group, std::uint16_t space,
+           WriteGate& gate, Pace& pace, GroupCommit& group, std::uint16_t space,
            std::function<void()> run_opened);
   Appender(const Appender&) = delete;
 
@@ -117,7 +117,7 @@ class Appender {
     OpenRun& run = lane.run;
     if (run.committed == run.at) [[unlikely]]
       return {};  // A record in a run of its own is durable already.
-    if (!Path::kFixed && group_ != nullptr) return hand_over(lane);
+    if (!Path::kFixed && group_.needed()) return hand_over(lane);
     Path::fence(medium_.persist());
     run.committed = run.durable = run.at;
     return {};
@@ -189,7 +189,7 @@ class Appender {
   Sequences& sequences_;
   WriteGate& gate_;
   Pace& pace_;
-  GroupCommit* const group_;
+  GroupCommit& group_;
   std::uint16_t space_;
   const std::function<void()> run_opened_;
   const RecordWriter writer_;

@@ -155,19 +155,14 @@ Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions 
 template <class R>
 Result<Version> BasicWrites<R>::append_batch(Session& own, std::span<BatchMember> members,
                                              WriteOptions options) {
-  if (!rooms_.paged()) {
-    const OwnLane hold(own.lane);
-    own.count(1, 0);
-    return rooms_.appender.append_batch(own.lane, members);
-  }
-  Result<Version> appended = Version{0};
-  {
-    const Lock lock(rooms_.group->lane().latch);
-    appended = rooms_.appender.append_batch(rooms_.group->lane(), members);
-  }
-  if (appended && rooms_.effective(options) == Durability::kPower)
-    HF_RETURN_IF_ERROR(rooms_.group->wait());
-  return appended;
+  const auto append = [&] {
+    const HeldLane lane(rooms_.group, own);
+    return rooms_.appender.append_batch(*lane, members);
+  };
+  HF_ASSIGN_OR_RETURN(const Version sequence, append());
+  own.count(1, 0);
+  HF_RETURN_IF_ERROR(rooms_.group.wait_for(rooms_.effective(options)));
+  return sequence;
 }
 
 template <class R>

@@ -123,7 +123,7 @@ Status Checkpoint::State::seal() {
   const auto sealed = seal_lanes(core.rooms, core.maintenance.own_session(),
                                  [](const Lane&, Session&, LaneOf) { return true; });
   if (!sealed) return sealed.error();
-  return core.rooms.paged() ? core.rooms.group->finish_sealing() : ok_status();
+  return core.rooms.group.finish_sealing();
 }
 
 void Checkpoint::State::hold_runs() {

@@ -92,11 +92,8 @@ struct Cursor::State {
     if (!ready(rooms)) return false;
     const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
     for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
-      if (!rooms.paged()) {
-        look_ahead.step(rooms.index, *keys, forward);
-      } else if (auto fetched = look_ahead.fetch(reads, *keys, forward); !fetched) {
-        return fail(std::move(fetched).error());
-      }
+      if (auto asked = look_ahead.step(rooms.medium, reads, rooms.index, *keys, forward); !asked)
+        return fail(std::move(asked).error());
       if (look_up(reads, keys->key())) return there = true;
     }
     return false;
@@ -110,14 +107,15 @@ struct Cursor::State {
   // store in memory; else nothing happens. The cursor is at a record.
   void pack(Packing& packing) {
     if (!values || snapshot) return;
-    there = in_core([&](auto& core) { return core.rooms.paged() || pack_in(core, packing); });
+    there =
+        in_core([&](auto& core) { return core.rooms.medium.paged() || pack_in(core, packing); });
   }
   // The same from a key on, wherever the cursor is. False: nothing happened.
   bool pack_from(std::string_view key, Packing& packing) {
     if (!values || snapshot) return false;
     bool done = true;
     there = in_core([&](auto& core) {
-      done = !core.rooms.paged();
+      done = !core.rooms.medium.paged();
       return done && ready(core.rooms) && seek_key(core.rooms, key) && pack_in(core, packing);
     });
     return done;

@@ -106,7 +106,7 @@ Status Displaced::settle(Session& own, std::uint64_t hash) {
     std::vector<Extent> ranges;
     for (const Line line : lines_at(place))
       ranges.push_back({offset_of(line), kCacheLineBytes});
-    HF_RETURN_IF_ERROR(medium_.region().fetch(ranges));
+    HF_RETURN_IF_ERROR(medium_.fetch(ranges));
   }
   return settle_fetched(own, hash);
 }
@@ -187,7 +187,7 @@ Status Displaced::settle(Session& own, std::span<const Record> records) {
         if (ranges.empty() || ranges.back().offset_bytes != page)
           ranges.push_back({page, kPageBytes});
       }
-      HF_RETURN_IF_ERROR(medium_.region().fetch(ranges));
+      HF_RETURN_IF_ERROR(medium_.fetch(ranges));
     }
     for (const Record& record : group)
       HF_RETURN_IF_ERROR(settle_fetched(own, record.hash));

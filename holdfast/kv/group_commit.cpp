@@ -9,9 +9,12 @@
 namespace holdfast::kv {
 
 GroupCommit::GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate)
-    : medium_(medium), table_(table), gate_(gate), group_([this] { return sync_files(); }) {}
+    : medium_(medium), table_(table), gate_(gate), needed_(medium.paged()), group_([this] {
+        return sync_files();
+      }) {}
 
 Status GroupCommit::wait() {
+  if (!needed_) return {};
   auto waited = group_.wait();
   if (!waited) gate_.fail(waited.error());
   return waited;

@@ -152,14 +152,7 @@ void BasicGroupVerbs<R>::decide_word(Session& own, Operation& operation, OffsetM
   }
   auto* const word = reinterpret_cast<std::uint64_t*>(live.record.value_data() + at);
   const BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
-  // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
-  // begins later sees the latch or the mark.
-  const bool in_place = !rooms_.paged() &&
-                        AnyPath::is_patchable(rooms_.records.patchable(), operation.offset_bytes) &&
-                        run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
-                        run.fixed.load(std::memory_order_acquire) == 0 &&
-                        rooms_.versions.snapshots_open() == 0 &&
-                        run.pins.load(std::memory_order_seq_cst) == 0;
+  const bool in_place = writes_.template may_patch<AnyPath>(run, operation.offset_bytes);
   if (in_place && !change.in_place_allowed) {
     change.waits = true;
     return;
@@ -191,32 +184,25 @@ Status BasicGroupVerbs<R>::make_durable(Session& own, std::span<Operation> opera
     copies |= change.kind == Change::Kind::kCopy;
     in_place |= change.kind == Change::Kind::kInPlace;
   }
-  if (rooms_.paged()) {
-    if (!copies) return {};
-    Lane& lane = rooms_.group->lane();
-    {
-      const Lock lock(lane.latch);
-      executed = append_copies(own, operations, changes);
-      HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
-    }
-    return durability == Durability::kPower ? rooms_.group->wait() : ok_status();
-  }
+  bool fences = false;
   if (copies) {
-    const OwnLane hold(own.lane);
-    executed = append_copies(own, operations, changes);
+    const HeldLane lane(rooms_.group, own);
+    executed = append_copies(own, *lane, operations, changes);
     own.count(1, 0);
-    if (own.lane.run.committed != own.lane.run.at) return rooms_.appender.commit(own.lane);
+    fences = lane->run.committed != lane->run.at;
+    HF_RETURN_IF_ERROR(rooms_.appender.commit(*lane));
   }
+  if (copies) HF_RETURN_IF_ERROR(rooms_.group.wait_for(durability));
   // A run that was sealed with the last record had its fence behind the words, too.
-  if (in_place) rooms_.medium.persist().fence();
+  if (in_place && !fences) rooms_.medium.persist().fence();
   own.count(in_place && !copies, 0);
   return {};
 }
 
 template <class R>
-std::size_t BasicGroupVerbs<R>::append_copies(Session& own, std::span<Operation> operations,
+std::size_t BasicGroupVerbs<R>::append_copies(Session& own, Lane& lane,
+                                              std::span<Operation> operations,
                                               std::span<Change> changes) {
-  Lane& lane = rooms_.lane_of(own);
   // Newer than all that was published of these keys, since they are latched.
   bool fresh = true;
   for (std::size_t i = 0; i < operations.size(); ++i) {

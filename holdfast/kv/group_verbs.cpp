@@ -87,7 +87,7 @@ std::size_t BasicGroupVerbs<R>::run_together(std::span<Operation> operations,
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = rooms_.epochs.enter(own.participant);
   const std::size_t end = append(own, operations, durability);
-  if (rooms_.paged())
+  if (rooms_.medium.paged())
     fetch(operations.first(end));
   else if (!look_at_all(operations.first(end)))
     prefetch(operations.first(end));
@@ -116,26 +116,18 @@ std::size_t BasicGroupVerbs<R>::run_together(std::span<Operation> operations,
 template <class R>
 std::size_t BasicGroupVerbs<R>::append(Session& own, std::span<Operation> operations,
                                        Durability durability) {
-  Lane& lane = rooms_.lane_of(own);
   std::size_t end = 0;
   Status committed;
-  if (rooms_.paged()) {
-    {
-      const Lock lock(lane.latch);
-      end = append_all(own, lane, operations, durability);
-      committed = rooms_.appender.commit(lane);
-    }
-    const auto is_appended = [](const Operation& one) { return one.appended_record; };
-    if (committed && durability == Durability::kPower &&
-        std::any_of(operations.begin(), operations.end(), is_appended)) {
-      committed = rooms_.group->wait();
-    }
-  } else {
-    const OwnLane hold(own.lane);
-    end = append_all(own, lane, operations, durability);
-    const bool fences = lane.run.committed != lane.run.at;
-    committed = rooms_.appender.commit(lane);
-    own.count(fences, 0);
+  {
+    const HeldLane lane(rooms_.group, own);
+    end = append_all(own, *lane, operations, durability);
+    own.count(lane->run.committed != lane->run.at, 0);
+    committed = rooms_.appender.commit(*lane);
+  }
+  const auto is_appended = [](const Operation& one) { return one.appended_record; };
+  if (committed && rooms_.group.lacks(durability) &&
+      std::any_of(operations.begin(), operations.end(), is_appended)) {
+    committed = rooms_.group.wait();
   }
   if (!committed) {  // In doubt: the write gate is closed.
     for (Operation& operation : operations.first(end)) {

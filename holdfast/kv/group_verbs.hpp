@@ -139,7 +139,7 @@ class BasicGroupVerbs {
                    Change& change);
   void decide_word_in_pieces(Operation& operation, const Live& live, Change& change) const;
   Status value_of(const Live& live, std::string& value) const;  // Into `value`.
-  std::size_t append_copies(Session& own, std::span<Operation> operations,
+  std::size_t append_copies(Session& own, Lane& lane, std::span<Operation> operations,
                             std::span<Change> changes);
   Status make_durable(Session& own, std::span<Operation> operations, std::span<Change> changes,
                       Durability durability, std::size_t& executed);

@@ -80,7 +80,7 @@ Status Keyspaces::put_of_system(const std::string& key, const std::string& value
     HF_ASSIGN_OR_RETURN(SpaceRooms* const system, rooms_.spaces.make(kSystemSpace));
     system_ = std::make_unique<SpaceCore>(*system, maintenance_, "");
   }
-  const WriteOptions durable{rooms_.paged() ? Durability::kPower : Durability::kDefault};
+  const WriteOptions durable{rooms_.group.needed() ? Durability::kPower : Durability::kDefault};
   const Bytes name = bytes_of(key), state = bytes_of(value);
   if (frees == Frees::kRoom) return system_->writes.put_to_make_room(name, state, durable);
   HF_RETURN_IF_ERROR(system_->writes.put_alone(name, state, durable));

@@ -19,7 +19,7 @@ Result<std::uint64_t> seal_lanes(Rooms& rooms, Session& relocator, LaneChoice wa
     return {};
   };
   HF_RETURN_IF_ERROR(seal_those_of(rooms.sessions));
-  if (rooms.paged()) HF_RETURN_IF_ERROR(seal(rooms.group->lane(), relocator, LaneOf::kGroup));
+  HF_RETURN_IF_ERROR(seal(rooms.group.lane(), relocator, LaneOf::kGroup));
   HF_RETURN_IF_ERROR(seal(relocator.lane, relocator, LaneOf::kRelocator));
   Status outcome;
   rooms.spaces.for_each([&](SpaceRooms& space) {

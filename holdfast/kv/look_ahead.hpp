@@ -24,8 +24,18 @@ class LookAhead {
   // The cursor came to another place, or turned round.
   void forget() { records_asked_ = entries_asked_ = fetched_ = 0; }
 
-  // The cursor is at a key, one move beyond the last call if nothing was forgotten.
-  void step(const KeyIndex& index, const index::ordered::Cursor& keys, bool forward) {
+  // The cursor is at a key, one move beyond the last call if nothing was forgotten. On page media
+  // this reads records from the device. Errors: kIo.
+  template <class R>
+  Status step(const Medium& medium, const BasicReads<R>& reads, const KeyIndex& index,
+              const index::ordered::Cursor& keys, bool forward) {
+    if (medium.paged()) return fetch(reads, keys, forward);
+    prefetch(index, keys, forward);
+    return {};
+  }
+
+ private:
+  void prefetch(const KeyIndex& index, const index::ordered::Cursor& keys, bool forward) {
     if (entries_asked_ > 0) --entries_asked_;
     if (records_asked_ > 0) --records_asked_;
     for (; entries_asked_ <= kEntries; ++entries_asked_) {
@@ -43,7 +53,7 @@ class LookAhead {
     }
   }
 
-  // The same for page media: reads the records from a device, many at once. Errors: kIo.
+  // Many records at once.
   template <class R>
   Status fetch(const BasicReads<R>& reads, const index::ordered::Cursor& keys, bool forward) {
     if (fetched_ > 0) return --fetched_, ok_status();
@@ -58,7 +68,6 @@ class LookAhead {
     return reads.fetch_records(ByteSpans(std::span(next).first(found)), 0);
   }
 
- private:
   // An entry comes from memory, then its record: of each about as many as a core has under way.
   static constexpr std::size_t kEntries = 16, kRecords = 8, kRecordLines = 4;
 

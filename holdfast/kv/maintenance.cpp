@@ -65,12 +65,12 @@ Status Maintenance::start() {
   pool_ = options.background_pool ? options.background_pool : BackgroundPool::of_process();
   HF_ASSIGN_OR_RETURN(upkeep_, pool_->upkeep().add(kIdleInterval, [this] { maintain(); }));
   rooms_.upkeep.wake.lead_to(&pool_->upkeep(), upkeep_);
-  if (!rooms_.paged() || options.sync_interval_ms == 0) return {};
+  if (!rooms_.group.needed() || options.sync_interval_ms == 0) return {};
   const std::chrono::milliseconds interval(options.sync_interval_ms);
   HF_ASSIGN_OR_RETURN(syncs_, pool_->syncs().add(interval, [this] {
     if (!rooms_.gate.open()) return;
     // A failure closes the write gate.
-    if (!rooms_.group->unsynced() || rooms_.group->wait()) rooms_.group->mark_synced();
+    if (!rooms_.group.unsynced() || rooms_.group.wait()) rooms_.group.mark_synced();
   }));
   return {};
 }
@@ -260,16 +260,13 @@ Status Maintenance::reclaim() {
   BlockTable& table = rooms_.table;
   constexpr double kLeastGain = 0.05;
   // On page media a run counts as sealed only when syncs have covered it.
-  const auto finish_sealing = [&] {
-    return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
-  };
-  HF_RETURN_IF_ERROR(finish_sealing());
+  HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
   HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer sweeper = reclaimer_of(turn);
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAll, sweeper, *relocator_));
   HF_RETURN_IF_ERROR(sweeper.seal_wasteful_lanes(Reclaimer::Waste::kUseless));
   for (;;) {
-    HF_RETURN_IF_ERROR(finish_sealing());
+    HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
     const std::uint64_t before = table.free_blocks();
     HF_ASSIGN_OR_RETURN(const std::uint64_t freed, pass(turn, kVictimsPerPass, kLeastGain, 0));
     if (freed == 0 || table.free_blocks() <= before) break;
@@ -312,7 +309,7 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_));
   constexpr std::array kWaste{Reclaimer::Waste::kUseless, Reclaimer::Waste::kHalfEmpty};
   for (auto waste = kWaste.begin();;) {
-    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
     const PassWatch watch(*this, /*in_caller=*/true);
     auto freed = reclaimer.pass(Reclaimer::Choice::kMostDead, kVictimsPerPass, kLeastGain, 0);
     watch.ended(freed);
@@ -339,7 +336,7 @@ Result<bool> Maintenance::put_free_blocks_together(Reclaimer& reclaimer, RoomSoF
   for (std::uint64_t segment = table.segments() - 1; segment > 0; --segment) {
     const std::uint64_t begin = segment * per_segment, free = table.free_before(begin);
     if (free < per_segment - (table.free_before(begin + per_segment) - free)) break;
-    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
     const auto emptied = reclaimer.empty_segment(segment, 0);
     if (emptied.code() == Errc::kCorrupt) break;  // Its records stay; others have been moved.
     if (!emptied) return emptied.error();
@@ -373,7 +370,7 @@ Status Maintenance::take_back(Sessions& sessions, Lane& lane) {
       const Lock latch(lane.latch);
       if (lane.run.open() && lane.run.records != 0) HF_RETURN_IF_ERROR(rooms_.appender.seal(lane));
     }
-    if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+    HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
     return reclaimer_of(turn).put_all_dead_bits();
   };
   auto marked = mark();
@@ -403,10 +400,8 @@ Status Maintenance::free_space(SpaceRooms& space) {
       HF_RETURN_IF_ERROR(seal_if_shared(session->lane));
   }
   HF_RETURN_IF_ERROR(seal_if_shared(relocator_->lane));
-  if (rooms_.paged()) {
-    HF_RETURN_IF_ERROR(seal_if_shared(rooms_.group->lane()));
-    HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
-  }
+  HF_RETURN_IF_ERROR(seal_if_shared(rooms_.group.lane()));
+  HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
   // All: a batch notes what it superseded with the store's own sessions.
   HF_MUTANT("K54", rooms_.drain_notes(), space.sessions.drain_notes());
   const std::uint16_t id = space.id;  // From retire() on the rooms may be another space's.
@@ -430,14 +425,12 @@ Status Maintenance::settle_for_close() {
   });
   HF_RETURN_IF_ERROR(std::move(closed));
   if (relocator_) HF_RETURN_IF_ERROR(rooms_.appender.close(relocator_->lane));
-  if (rooms_.paged()) {
-    {
-      const Lock lock(rooms_.group->lane().latch);
-      HF_RETURN_IF_ERROR(rooms_.appender.close(rooms_.group->lane()));
-    }
-    HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
-    HF_RETURN_IF_ERROR(rooms_.group->wait());
+  {
+    const Lock lock(rooms_.group.lane().latch);
+    HF_RETURN_IF_ERROR(rooms_.appender.close(rooms_.group.lane()));
   }
+  HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
+  HF_RETURN_IF_ERROR(rooms_.group.wait());
   const Turn turn = hold_off();
   Reclaimer reclaimer = reclaimer_of(turn);
   HF_MUTANT("K24", reclaimer.mark_moved_dead(), void());

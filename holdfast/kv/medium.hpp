@@ -45,12 +45,12 @@ class Medium {
   std::uint64_t word(std::uint64_t offset) const {
     return Persist::load(reinterpret_cast<const std::uint64_t*>(at(offset)));
   }
-  // Page media: all of the range is in memory when this returns, by one read of a device. Where the
-  // device fails the caller learns it here. Errors: kIo.
+  // Page media: all of each range is in memory when this returns, by one read of a device. Where
+  // the device fails the caller learns it here. Errors: kIo.
+  Status fetch(std::span<const Extent> ranges) { return paged_ ? region_.fetch(ranges) : Status(); }
   Status fetch(std::uint64_t offset, std::uint64_t bytes) {
-    if (!paged_) return {};
     const Extent range{offset, bytes};
-    return region_.fetch({&range, 1});
+    return fetch({&range, 1});
   }
   // Everything put before is durable before anything put after it.
   Status order(HF_SITE) {

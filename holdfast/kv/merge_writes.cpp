@@ -246,15 +246,16 @@ bool BasicWrites<R>::may_be_in_pieces(Bytes key) const {
 template <class R>
 Status BasicWrites<R>::put_piece(Session& own, const NewRecord& record, const Merged& merged,
                                  WriteOptions options) {
-  if (rooms_.paged()) options.durability = Durability::kProcess;
+  options.durability = Durability::kProcess;
   const std::string name =
       piece_key(text_of(record.key), merged.lineage, merged.pieces - 1, id_of(rooms_));
   SpaceRooms& space = rooms_.pieces.space();
   Session& of_pieces = space.sessions.of_this_thread();
   const NewRecord piece{RecordKind::kPut, 0, std::as_bytes(std::span(name)),
                         std::as_bytes(std::span(merged.piece))};
-  const std::uint64_t blocks = space.appender.blocks_to_open(space.lane_of(of_pieces), piece) +
-                               rooms_.appender.blocks_to_open(rooms_.lane_of(own), record);
+  const std::uint64_t blocks =
+      space.appender.blocks_to_open(space.group.lane_of(of_pieces), piece) +
+      rooms_.appender.blocks_to_open(rooms_.group.lane_of(own), record);
   if (HF_MUTANT("K157", blocks != 0, false))
     HF_RETURN_IF_ERROR(rooms_.table.expect_room(blocks, Purpose::kUpdate));
   return BasicWrites<SpaceRooms>(space, maintenance_)

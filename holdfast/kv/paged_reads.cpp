@@ -12,6 +12,7 @@ namespace holdfast::kv {
 // another key is not missed, only waited for alone.
 template <class R>
 Status BasicReads<R>::fetch_records(const ByteSpans& keys, std::size_t first) const {
+  if (!rooms_.medium.paged()) return {};
   std::array<Line, kFetched> lines;
   std::size_t found = 0;
   for (std::size_t i = first; i < keys.size() && i < first + kFetched; ++i) {
@@ -25,6 +26,7 @@ Status BasicReads<R>::fetch_records(const ByteSpans& keys, std::size_t first) co
 // Each one's first page at once, then what goes on beyond it.
 template <class R>
 Status BasicReads<R>::fetch_records(std::span<const Line> lines) const {
+  if (!rooms_.medium.paged()) return {};
   std::array<Extent, kFetched> ranges;
   lines = lines.first(std::min(kFetched, lines.size()));
   for (std::size_t i = 0; i < lines.size(); ++i)

@@ -67,7 +67,7 @@ Status BasicWrites<R>::read_candidates(std::span<const Place> places) const {
     if (const Seen seen = rooms_.index.map().look(place, [](Line) { return true; }))
       ranges[found++] = {offset_of(seen.line()), kCacheLineBytes};
   }
-  return rooms_.medium.region().fetch(std::span(ranges).first(found));
+  return rooms_.medium.fetch(std::span(ranges).first(found));
 }
 
 // The next group of a put_many(): one write to the file, one wait for a sync. Counts what it
@@ -78,7 +78,6 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced && rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, Displaced::kSettledAtOnce));
-  Lane& lane = rooms_.group->lane();
   std::array<Place, kPagedGroup> places;
   std::array<Seen, kPagedGroup> unread;
   std::array<Appended, kPagedGroup> appended;
@@ -96,17 +95,17 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   Status failed;
   std::size_t written = 0;
   {
-    const Lock lock(lane.latch);
+    const HeldLane lane(rooms_.group, own);
     // Newer than all that was acknowledged before, as in try_put_many().
-    bool fresh = !rooms_.sequences.is_newest(lane.chunk);
+    bool fresh = !rooms_.sequences.is_newest(lane->chunk);
     for (; written < size; ++written) {
-      failed = rooms_.appender.append(lane, record_at(written), std::exchange(fresh, false),
+      failed = rooms_.appender.append(*lane, record_at(written), std::exchange(fresh, false),
                                       Purpose::kPut, appended[written]);
       if (!failed) break;
     }
-    HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
+    HF_RETURN_IF_ERROR(rooms_.appender.commit(*lane));
   }
-  if (rooms_.effective(options) == Durability::kPower) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  HF_RETURN_IF_ERROR(rooms_.group.wait_for(rooms_.effective(options)));
   for (std::size_t i = 0; i < written; ++i) {
     auto published =
         publish_grouped_put(own, places[i], record_at(i), appended[i], unread[i], options);

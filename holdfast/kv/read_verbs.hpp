@@ -86,7 +86,7 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
   for (std::size_t first = 0; first < keys.size(); first += kGroup) {
     const std::size_t size = std::min(kGroup, keys.size() - first);
     if constexpr (!Path::kFixed) {
-      if (rooms.paged() && first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
+      if (first % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(keys, first));
     }
     std::fill_n(outcomes.begin() + static_cast<std::ptrdiff_t>(first), size, Errc::kOk);
     for (std::size_t i = 0; i < size; ++i) {

@@ -137,8 +137,7 @@ Status BasicReads<R>::for_each_at(Moment snapshot, Visit visit) const {
     }
     // Outside the guard: what the visitor does may take long.
     for (std::size_t i = 0; i < pinned.lines.size(); ++i) {
-      if (rooms_.paged() && i % kFetched == 0)
-        HF_RETURN_IF_ERROR(fetch_records(std::span(pinned.lines).subspan(i)));
+      if (i % kFetched == 0) HF_RETURN_IF_ERROR(fetch_records(std::span(pinned.lines).subspan(i)));
       const Line line = pinned.lines[i];
       const Live live = rooms_.index.judge(line, snapshot);
       if (live.outcome == Errc::kNotFound) continue;  // Expired.

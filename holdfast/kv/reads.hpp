@@ -51,7 +51,7 @@ class BasicReads {
                             std::span<std::byte> buffer, const EpochDomain::Guard& guard) const;
 
   // Page media: brings records into memory, so many of them at once: of the keys from `first` on,
-  // or the first ones of `lines`. Errors: kIo.
+  // or the first ones of `lines`. On others nothing is to be done. Errors: kIo.
   static constexpr std::size_t kFetched = 64;
   Status fetch_records(const ByteSpans& keys, std::size_t first) const;
   Status fetch_records(std::span<const Line> lines) const;

@@ -237,13 +237,13 @@ Status Reclaimer::put_all_dead_bits() {
   // run counts as open, and recovery puts zeros over the bits that it then does not believe.
   for (const auto& [head, bits] : dead)
     HF_RETURN_IF_ERROR(HF_MUTANT("K25", rooms_.table.confirm_sealed(head), ok_status()));
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  HF_RETURN_IF_ERROR(rooms_.group.wait());
   for (const auto& [head, bits] : dead) {
     const SealedRun run = SealedRun::trusted(rooms_.medium, rooms_.table, head);
     HF_RETURN_IF_ERROR(
         rooms_.medium.put(run.dead_words_at(), bits.data(), bits.size() * sizeof bits[0]));
   }
-  return rooms_.paged() ? rooms_.group->wait() : rooms_.medium.order();
+  return rooms_.group.order();
 }
 
 // A session that rests keeps its run open for ever, and the relocator's holds the oldest records
@@ -257,7 +257,7 @@ Status Reclaimer::seal_resting_lanes() {
     return rests;
   });
   if (!sealed) return sealed.error();
-  return rooms_.paged() ? rooms_.group->finish_sealing() : ok_status();
+  return rooms_.group.finish_sealing();
 }
 
 Result<std::uint64_t> Reclaimer::seal_wasteful_lanes(Waste waste) {
@@ -271,7 +271,7 @@ Result<std::uint64_t> Reclaimer::seal_wasteful_lanes(Waste waste) {
         const bool empty = waste == Waste::kHalfEmpty && session && run.at < run.bytes / 2;
         return run.open() && (left || empty || run.meta->dead() >= run.bytes / 4);
       }));
-  if (rooms_.paged()) HF_RETURN_IF_ERROR(rooms_.group->finish_sealing());
+  HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
   return sealed;
 }
 
@@ -388,7 +388,7 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
     held += rooms_.table.meta(head).run_blocks;
   rooms_.upkeep.pace.set_held(held);
   // Page media: the copies are durable before their originals go.
-  if (HF_MUTANT("K09", rooms_.paged(), false)) HF_RETURN_IF_ERROR(rooms_.group->wait());
+  HF_RETURN_IF_ERROR(HF_MUTANT("K09", rooms_.group.wait(), ok_status()));
   // A pin may keep runs for long. Their records have durable copies, so they are marked dead, and
   // tombstones need not wait for them.
   if (!rooms_.versions_held()) mark_copied_dead();

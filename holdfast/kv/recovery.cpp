@@ -80,7 +80,7 @@ Status Recovery::run() {
                                        : HF_MUTANT("K12", sequence_limit, 0),
                                max_sequence_.load() + 1, 1});
   rooms_.sequences.start(next_sequence, sequence_limit);
-  if (rooms_.paged()) rooms_.group->start(next_sequence - 1);
+  rooms_.group.start(next_sequence - 1);
   const std::uint64_t next_generation = std::max<std::uint64_t>(
       {clean ? mark_.next_generation : HF_MUTANT("K13", generation_limit, 0), max_generation_ + 1,
        1});
@@ -201,7 +201,7 @@ Status Recovery::fetch_ends(std::span<const std::uint64_t> heads) {
     const std::uint64_t fetched = std::min(bytes, kFetchedOfEachRun);
     ranges.push_back({rooms_.table.run_at(head) + bytes - fetched, fetched});
   }
-  return rooms_.medium.region().fetch(ranges);
+  return rooms_.medium.fetch(ranges);
 }
 
 // Sizes the index for what will come: growth while it is filled copies everything once more.
@@ -209,8 +209,7 @@ Status Recovery::fetch_ends(std::span<const std::uint64_t> heads) {
 Status Recovery::make_index() {
   std::uint64_t expected = 0;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (rooms_.paged() && i % kFetched == 0)
-      HF_RETURN_IF_ERROR(fetch_ends(std::span(runs_).subspan(i)));
+    if (i % kFetched == 0) HF_RETURN_IF_ERROR(fetch_ends(std::span(runs_).subspan(i)));
     const std::uint64_t head = runs_[i];
     const std::uint64_t run_bytes = rooms_.table.run_bytes(head);
     RunFooter footer;
@@ -507,7 +506,7 @@ Status Recovery::make_writable(std::uint64_t next_generation) {
     HF_RETURN_IF_ERROR(medium.order());  // Before anything else is written.
   }
   if (!report_.clean) {
-    if (!rooms_.paged()) write_back_what_was_read();
+    write_back_what_was_read();
     HF_RETURN_IF_ERROR(medium.order());  // Before the tails, which vouch for the records.
   }
   const Superblock& superblock = rooms_.superblock;

@@ -33,13 +33,13 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       upkeep(table, options),
       records(medium, table, superblock),
       sequences(medium, gate),
-      group(medium.paged() ? std::make_unique<GroupCommit>(medium, table, gate) : nullptr),
+      group(medium, table, gate),
       sessions(epochs, table),
       index(records, expiry, key_hash_of(superblock), options.verify_reads),
       displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
                                : nullptr),
       versions(records, index, sequences, epochs),
-      appender(medium, table, records, sequences, gate, upkeep.pace, group.get(), kDefaultSpace,
+      appender(medium, table, records, sequences, gate, upkeep.pace, group, kDefaultSpace,
                [this] { ask_if_short(index); }),
       spaces(*this),
       pieces(*this) {

@@ -6,8 +6,9 @@
 //   records, index     records where they lie; from a key to its record
 //   expiry             which of them have expired
 //   sequences          the order of all writes
-//   appender (group)   records get onto the medium; on page media all through one lane
+//   group              what makes them durable beyond a fence; on page media all share a lane
 //   sessions           a thread's lane and books
+//   appender           records get onto the medium
 //   displaced          on page media: what left the index unread
 //   versions           what snapshots see
 //   spaces             the keyspaces: sessions, index and versions of each (space_rooms.hpp)
@@ -60,11 +61,9 @@ struct Upkeep {
 struct Rooms {
   Rooms(Medium medium, const StoreOptions& options, const Superblock& superblock);
 
-  bool paged() const { return group != nullptr; }
   Durability effective(WriteOptions asked) const {
     return asked.durability == Durability::kDefault ? options.durability : asked.durability;
   }
-  Lane& lane_of(Session& session) { return group ? group->lane() : session.lane; }
   // A run was opened: asks for the store's own work, if there is any to do.
   void ask_if_short(const KeyIndex& of);
   // The books of the block table are exact then.
@@ -99,7 +98,7 @@ struct Rooms {
   Upkeep upkeep;
   Records records;
   Sequences sequences;
-  std::unique_ptr<GroupCommit> group;  // Page media only.
+  GroupCommit group;
   Sessions sessions;
   ExpiryRules expiry;  // Of all keyspaces.
   KeyIndex index;

@@ -153,24 +153,4 @@ class Sessions {
   std::vector<std::unique_ptr<Session>> sessions_ HF_GUARDED_BY(mutex_);
 };
 
-// A session's lane for one operation of its thread, inside a guard.
-class OwnLane {
- public:
-  explicit OwnLane(Lane& lane) : lane_(lane) {
-    if (lane.revoked.load(std::memory_order_acquire) != 0) [[unlikely]] {
-      lane.latch.lock();
-      latched_ = true;
-    }
-  }
-  ~OwnLane() {
-    if (latched_) [[unlikely]]
-      lane_.latch.unlock();
-  }
-  OwnLane(const OwnLane&) = delete;
-
- private:
-  Lane& lane_;
-  bool latched_ = false;
-};
-
 }  // namespace holdfast::kv

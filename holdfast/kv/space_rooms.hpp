@@ -22,10 +22,7 @@ struct SpaceRooms {
     appender.serve(number);
   }
 
-  bool paged() const { return group != nullptr; }
   Durability effective(WriteOptions asked) const { return store.effective(asked); }
-  // On page media all spaces share the group's lane, so that one sync covers them.
-  Lane& lane_of(Session& session) { return group != nullptr ? group->lane() : session.lane; }
 
   Rooms& store;
   std::uint16_t id;
@@ -36,7 +33,7 @@ struct SpaceRooms {
   Upkeep& upkeep;
   Records& records;
   Sequences& sequences;
-  GroupCommit* const group;  // Page media only.
+  GroupCommit& group;
   Pieces& pieces;
   const ExpiryRules& expiry;
   // None: what a put of a space supersedes it has read, on page media too.

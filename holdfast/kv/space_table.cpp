@@ -30,7 +30,7 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
       upkeep(of.upkeep),
       records(of.records),
       sequences(of.sequences),
-      group(of.group.get()),
+      group(of.group),
       pieces(of.pieces),
       expiry(of.expiry),
       sessions(epochs, table, &of.spaces.users()),

@@ -131,7 +131,7 @@ Status StoreCore::keep_order(std::unique_ptr<StoredOrder> stored) {
     if (space.index.is_ordered()) spaces.push_back(&space);
   });
   // On page media a key may leave the index and live on (displaced.hpp); the index does not say so.
-  if (rooms.options.background && !rooms.paged()) {
+  if (rooms.options.background && rooms.displaced == nullptr) {
     order_loader_ = thread_if_possible([this, spaces] { load_orders(spaces); });
     if (order_loader_.joinable()) return {};
   }
@@ -253,16 +253,16 @@ std::uint64_t StoreCore::count() {
 }
 
 Status StoreCore::sync() {
-  if (!rooms.paged() || rooms.gate.read_only()) return {};
-  HF_RETURN_IF_ERROR(rooms.group->wait());
-  HF_MUTANT("K162", rooms.group->mark_synced(), void());
+  if (rooms.gate.read_only()) return {};
+  HF_RETURN_IF_ERROR(rooms.group.wait());
+  HF_MUTANT("K162", rooms.group.mark_synced(), void());
   return {};
 }
 
 Version StoreCore::durable_up_to() const {
   switch (rooms.medium.region().granularity()) {
     case Granularity::kNone: return 0;
-    case Granularity::kPage: return rooms.group->durable_sequence();
+    case Granularity::kPage: return rooms.group.durable_sequence();
     default: return rooms.sequences.next() - 1;  // Every acknowledged one is.
   }
 }
@@ -316,10 +316,8 @@ StoreStats StoreCore::stats() {
     space.sessions.for_each(count);
     count(*space.relocator);
   });
-  if (rooms.paged()) {
-    stats.dram_other_bytes += rooms.table.geometry().block_bytes;
-    stats.syncs = rooms.group->syncs();
-  }
+  stats.dram_other_bytes += rooms.group.dram_bytes();
+  stats.syncs = rooms.group.syncs();
   // Counted as asked for; what was executed depends on the medium.
   if (!rooms.medium.persist().fences()) stats.fences = 0;
   if (rooms.medium.persist().instruction() == WriteBackInstruction::kNone)

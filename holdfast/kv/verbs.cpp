@@ -9,7 +9,7 @@ namespace {
 
 Verbs best_verbs(const Rooms& rooms, RecordIsa at_most) {
   const Patchable patchable = patchable_of(rooms.records.patchable());
-  if (rooms.paged() || !rooms.index.hashes_by_instruction() || patchable == Patchable::kSome)
+  if (rooms.medium.paged() || !rooms.index.hashes_by_instruction() || patchable == Patchable::kSome)
     return verbs_of_any();
   const bool ordered = rooms.index.is_ordered();
   const LineWay way = rooms.medium.persist().line_way();

@@ -19,18 +19,10 @@ template <class Path>
 inline Status BasicWrites<R>::write_record(Session& own, const NewRecord& record, bool fresh,
                                            Purpose purpose, WriteOptions options,
                                            Appended& appended) {
-  if (!Path::kFixed && rooms_.paged()) [[unlikely]] {
-    Lane& lane = rooms_.group->lane();
-    {
-      const Lock lock(lane.latch);
-      HF_RETURN_IF_ERROR(rooms_.appender.append(lane, record, fresh, purpose, appended));
-      HF_RETURN_IF_ERROR(rooms_.appender.commit(lane));
-    }
-    return rooms_.effective(options) == Durability::kPower ? rooms_.group->wait() : ok_status();
-  }
-  if (own.lane.revoked.load(std::memory_order_acquire) != 0) [[unlikely]] {
+  if ((!Path::kFixed && rooms_.group.needed()) ||
+      own.lane.revoked.load(std::memory_order_acquire) != 0) [[unlikely]] {
     HF_ASSIGN_OR_RETURN(appended, write_latched(own, record, fresh, purpose));
-    return {};
+    return rooms_.group.wait_for(rooms_.effective(options));
   }
   Appender& appender = rooms_.appender;
   HF_RETURN_IF_ERROR(appender.append<Path>(own.lane, record, fresh, purpose, appended));
@@ -291,16 +283,10 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
       return no_word_at(offset_bytes, value_bytes);
     auto* const word = reinterpret_cast<std::uint64_t*>(record.value_data() + offset_bytes);
     const BlockMeta& run = rooms.table.run_of(offset_of(seen.line()));
-    const bool in_place = (Path::kFixed || !rooms.paged()) &&
-                          Path::is_patchable(rooms.records.patchable(), offset_bytes);
     auto home = rooms.index.latch(place, own);
     if (!home.unchanged(seen)) [[unlikely]]
       continue;
-    // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
-    // begins later sees the latch or the mark.
-    if (in_place && run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
-        run.fixed.load(std::memory_order_acquire) == 0 && rooms.versions.snapshots_open() == 0 &&
-        run.pins.load(std::memory_order_seq_cst) == 0) [[likely]] {
+    if (may_patch<Path>(run, offset_bytes)) [[likely]] {
       const Persist& persist = rooms.medium.persist();
       const std::uint64_t before = Persist::load(word);
       const std::uint64_t after = change(before);

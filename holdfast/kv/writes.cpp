@@ -31,12 +31,12 @@ template <class R>
 Status BasicWrites<R>::take_back() {
   Session& own = rooms_.sessions.of_this_thread();
   if (!std::exchange(own.undone, false)) return {};
-  return maintenance_.take_back(rooms_.sessions, rooms_.lane_of(own));
+  return maintenance_.take_back(rooms_.sessions, rooms_.group.lane_of(own));
 }
 
 template <class R>
 void BasicWrites<R>::pay_pause(Session& own) {
-  Lane& lane = rooms_.lane_of(own);
+  Lane& lane = rooms_.group.lane_of(own);
   std::uint64_t blocks = 0;
   {
     const Lock lock(lane.latch);
@@ -51,7 +51,7 @@ void BasicWrites<R>::pay_pause(Session& own) {
 template <class R>
 void BasicWrites<R>::pause_to_be_admitted(Session& own) {
   pay_pause(own);
-  Lane& lane = rooms_.lane_of(own);
+  Lane& lane = rooms_.group.lane_of(own);
   const Lock lock(lane.latch);
   lane.admitted = true;
 }
@@ -61,11 +61,11 @@ void BasicWrites<R>::pause_to_be_admitted(Session& own) {
 template <class R>
 Result<Appended> BasicWrites<R>::write_latched(Session& own, NewRecord record, bool fresh,
                                                Purpose purpose) {
-  const OwnLane hold(own.lane);
+  const HeldLane lane(rooms_.group, own);
   Appended appended;
-  HF_RETURN_IF_ERROR(rooms_.appender.append(own.lane, record, fresh, purpose, appended));
+  HF_RETURN_IF_ERROR(rooms_.appender.append(*lane, record, fresh, purpose, appended));
   own.count(1, appended.padded_bytes / kCacheLineBytes);
-  HF_RETURN_IF_ERROR(rooms_.appender.commit(own.lane));
+  HF_RETURN_IF_ERROR(rooms_.appender.commit(*lane));
   return appended;
 }
 
@@ -217,7 +217,7 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
   if (done == keys.size()) return {};
   R& rooms = rooms_;
   HF_RETURN_IF_ERROR(check(keys.largest(done), values.largest(done), options));
-  while (rooms.paged() && done < keys.size())
+  while (rooms.group.needed() && done < keys.size())
     HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
   Session& own = rooms.sessions.of_this_thread();
   while (done < keys.size()) {
@@ -226,22 +226,22 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
     std::size_t written = 0;
     Status failed;
     const auto append_group = [&]() -> Status {
-      const OwnLane hold(own.lane);
+      const HeldLane lane(rooms_.group, own);
       // Newer than all that was acknowledged before: a record that finds a newer one of its key is
       // written once more, and would be missing from the prefix that a crash leaves.
-      bool fresh = !rooms.sequences.is_newest(own.lane.chunk);
+      bool fresh = !rooms.sequences.is_newest(lane->chunk);
       for (; written < size; ++written) {
         OnItsWay& one = own.group[written];
         one.place = rooms.index.place(rooms.index.hash(keys[first + written]));
         prefetch_for_write(one.place.home);
         const NewRecord record{RecordKind::kPut, one.place.hash, keys[first + written],
                                values[first + written]};
-        failed = rooms.appender.append(own.lane, record, std::exchange(fresh, false), Purpose::kPut,
+        failed = rooms.appender.append(*lane, record, std::exchange(fresh, false), Purpose::kPut,
                                        one.appended);
         if (!failed) break;
         own.count(0, one.appended.padded_bytes / kCacheLineBytes);
       }
-      return rooms.appender.commit(own.lane);
+      return rooms.appender.commit(*lane);
     };
     HF_RETURN_IF_ERROR(append_group());
     own.count(1, 0);

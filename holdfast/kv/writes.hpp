@@ -106,6 +106,17 @@ class BasicWrites {
   Result<bool> is_absent(Session& own, Place& place, Bytes key);
   // Latches all homes into `own.latches`. Nothing stands apart from the index at any of them.
   Status latch_all(Session& own, std::span<const std::uint64_t> hashes);
+  // Whether a word of a record in this run may change where it lies. Under the latch of its key: a
+  // snapshot, a pin or a relocation that began before is seen, and one that begins later sees the
+  // latch or the mark.
+  template <class Path>
+  bool may_patch(const BlockMeta& run, std::uint32_t offset_bytes) const {
+    return (Path::kFixed || !rooms_.medium.paged()) &&
+           Path::is_patchable(rooms_.records.patchable(), offset_bytes) &&
+           run.state.load(std::memory_order_acquire) == BlockState::kSealed &&
+           run.fixed.load(std::memory_order_acquire) == 0 &&
+           rooms_.versions.snapshots_open() == 0 && run.pins.load(std::memory_order_seq_cst) == 0;
+  }
   // Points a found entry of the latched home to the new record, and notes what becomes of the old
   // one. `continues`: a value in pieces, all of which the new record counts.
   void replace(Session& own, OffsetMap::Home& home, Entry entry, const Appended& record,

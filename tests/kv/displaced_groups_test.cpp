@@ -153,7 +153,7 @@ TEST_F(DisplacingGroups, APutBesideReclamationThatSettlesLosesNothing) {
   put(one_, "1", PutOutcome::kInserted);
   put(second[0], "2", PutOutcome::kInserted);
   ForTests::seal(*store_).value();
-  ASSERT_TRUE(ForTests::rooms(*store_).group->finish_sealing());
+  ASSERT_TRUE(ForTests::rooms(*store_).group.finish_sealing());
   put(other_, "3", PutOutcome::kWritten);
   absence_.at_next_fetch = [&] {
     std::thread([&] { store_->put(second[1], "4").value(); }).join();

@@ -49,14 +49,14 @@ struct ForTests {
   // This thread's run (page regions: everybody's) is sealed, as when it is full.
   static Status seal(StoreBase& store) {
     Rooms& own = rooms(store);
-    Lane& lane = own.lane_of(own.sessions.of_this_thread());
+    Lane& lane = own.group.lane_of(own.sessions.of_this_thread());
     const std::lock_guard lock(lane.latch);
     return own.appender.seal(lane);
   }
   // The same of a keyspace.
   static Status seal(const Space& space) {
     SpaceRooms& own = space.link()->load()->rooms;
-    Lane& lane = own.lane_of(own.sessions.of_this_thread());
+    Lane& lane = own.group.lane_of(own.sessions.of_this_thread());
     const std::lock_guard lock(lane.latch);
     return own.appender.seal(lane);
   }
@@ -77,15 +77,15 @@ struct ForTests {
   // As far as a put gets before its fence (page regions: before its sync).
   static void append_without_fence(StoreBase& store, std::string_view key, std::string_view value) {
     Rooms& own = rooms(store);
-    Lane& lane = own.lane_of(own.sessions.of_this_thread());
+    Lane& lane = own.group.lane_of(own.sessions.of_this_thread());
     const NewRecord record{RecordKind::kPut, own.index.hash(bytes(key)), bytes(key), bytes(value)};
     const std::lock_guard lock(lane.latch);
     Appended appended;
     own.appender.append(lane, record, false, BlockTable::Purpose::kPut, appended).value();
-    if (own.paged()) own.appender.commit(lane).value();
+    if (own.group.needed()) own.appender.commit(lane).value();
   }
   // As the background does. Page regions only.
-  static void mark_synced(StoreBase& store) { rooms(store).group->mark_synced(); }
+  static void mark_synced(StoreBase& store) { rooms(store).group.mark_synced(); }
   // As far as a session gets with the sealing of its run before the tail's fence. Not on page
   // regions.
   // With `dead_bits` instead of zeros: as if a crash had left all of the tail but these.
@@ -131,7 +131,7 @@ struct ForTests {
   // Whether this thread's run takes so many records of so many bytes, padded, in all.
   static bool fits(StoreBase& store, std::uint64_t bytes, std::uint64_t records) {
     Rooms& own = rooms(store);
-    return own.lane_of(own.sessions.of_this_thread()).run.fits(bytes, records);
+    return own.group.lane_of(own.sessions.of_this_thread()).run.fits(bytes, records);
   }
   // Where the key's record lies; it must be there.
   static Line line_of(StoreBase& store, std::string_view key) {
@@ -171,7 +171,7 @@ struct ForTests {
     session.latches.acquire(own.index.map(), {&hash, 1});
     const auto entry = session.latches[0].find(own.index.matches(bytes(key)));
     const Line old = session.latches[0].line(entry);
-    own.appender.append_batch(own.lane_of(session), members).value();
+    own.appender.append_batch(own.group.lane_of(session), members).value();
     const Line line = line_at(members[0].appended.offset);
     auto batch = std::make_unique<BatchUnderWay>();
     batch->previous.emplace(line, old);
@@ -195,7 +195,7 @@ struct ForTests {
     const auto guard = own.epochs.enter(session.participant);
     Appended appended;
     {
-      Lane& lane = own.lane_of(session);
+      Lane& lane = own.group.lane_of(session);
       const std::lock_guard lock(lane.latch);
       own.appender.append(lane, record, true, BlockTable::Purpose::kPut, appended).value();
       own.appender.commit(lane).value();

@@ -163,7 +163,7 @@ TEST_P(InKeyspaces, ADroppedOneIsGoneAndItsMediumIsFree) {
     ASSERT_TRUE(space.put(std::to_string(i), text_of(i, 100)));
   EXPECT_GT(store.stats().used_bytes, before + 20 * 8 * KiB);
   ASSERT_TRUE(store.drop_space("gone"));
-  if (!store.core()->rooms.paged()) {
+  if (!store.core()->rooms.medium.paged()) {
     EXPECT_LE(store.stats().used_bytes, before + 2 * 8 * KiB);
   }
   EXPECT_EQ(space.put("key", "value").code(), Errc::kClosed);
