@@ -59,7 +59,8 @@ std::size_t BasicGroupVerbs<R>::update(Session& own, std::span<Operation> operat
   std::array<std::uint64_t, kTogether> hashes;
   std::size_t count = hashes_of(operations, hashes);
   std::array<Change, kTogether> changes;
-  if (auto latched = writes_.latch_all(own, std::span(hashes).first(count)); !latched) {
+  if (auto latched = writes_.publication().latch_all(own, std::span(hashes).first(count));
+      !latched) {
     for (Operation& operation : operations.first(count))
       operation.end(latched.error());
     return count;
@@ -86,7 +87,7 @@ std::size_t BasicGroupVerbs<R>::update(Session& own, std::span<Operation> operat
       operation.outcome = durable.error();
       continue;
     }
-    writes_.replace(own, own.latches[i], changes[i].entry, operation.appended);
+    writes_.publication().replace(own, own.latches[i], changes[i].entry, operation.appended);
     if (operation.verb == Operation::Verb::kUpdate) operation.outcome = operation.appended.sequence;
   }
   return executed;
@@ -96,7 +97,7 @@ std::size_t BasicGroupVerbs<R>::update(Session& own, std::span<Operation> operat
 template <class R>
 void BasicGroupVerbs<R>::decide(Session& own, Operation& operation, OffsetMap::Home& home,
                                 Durability durability, Change& change) {
-  if (auto checked = writes_.check(operation.key.size(), 0, {durability}); !checked)
+  if (auto checked = writes_.attempts().check(operation.key.size(), 0, {durability}); !checked)
     return operation.end(std::move(checked).pass_on());
   change.entry = home.find(rooms_.index.matches(operation.key));
   const Live live =
@@ -109,7 +110,8 @@ void BasicGroupVerbs<R>::decide(Session& own, Operation& operation, OffsetMap::H
   operation.change(change.value);
   if (operation.fixed_bytes && change.value.size() != live.record.value_bytes())
     return operation.end(BasicWrites<R>::other_size(live.record.value_bytes()));
-  if (auto checked = writes_.check(operation.key.size(), change.value.size(), {durability});
+  if (auto checked =
+          writes_.attempts().check(operation.key.size(), change.value.size(), {durability});
       !checked)
     return operation.end(std::move(checked).pass_on());
   change.kind = Change::Kind::kCopy;
@@ -152,7 +154,8 @@ void BasicGroupVerbs<R>::decide_word(Session& own, Operation& operation, OffsetM
   }
   auto* const word = reinterpret_cast<std::uint64_t*>(live.record.value_data() + at);
   const BlockMeta& run = rooms_.table.run_of(offset_of(live.line));
-  const bool in_place = writes_.template may_patch<AnyPath>(run, operation.offset_bytes);
+  const bool in_place =
+      writes_.publication().template may_patch<AnyPath>(run, operation.offset_bytes);
   if (in_place && !change.in_place_allowed) {
     change.waits = true;
     return;

@@ -29,10 +29,10 @@ void BasicGroupVerbs<R>::run(std::span<Operation> operations, Durability durabil
     }
     const std::size_t executed = run_together(operations, durability);
     operations = operations.subspan(executed);
-    writes_.pay_pause(rooms_.sessions.of_this_thread());
+    writes_.attempts().pay_pause(rooms_.sessions.of_this_thread());
     // What was disowned is dead on the medium before what is behind it goes on. A failure closes
     // the write gate, which the rest then finds.
-    if (auto taken_back = writes_.take_back(); !taken_back && !operations.empty()) {
+    if (auto taken_back = writes_.attempts().take_back(); !taken_back && !operations.empty()) {
       operations.front().end(std::move(taken_back).pass_on());
     }
     if (operations.empty()) return;
@@ -158,8 +158,8 @@ bool BasicGroupVerbs<R>::append_one(Session& own, Lane& lane, std::span<Operatio
   operation.place = rooms_.index.place(operation.hash);
   if (!operation.is_of_records() || operation.done) return true;
   const bool erase = operation.verb == Operation::Verb::kErase;
-  if (auto checked =
-          writes_.check(erase ? 0 : operation.key.size(), operation.value.size(), {durability});
+  if (auto checked = writes_.attempts().check(erase ? 0 : operation.key.size(),
+                                              operation.value.size(), {durability});
       !checked) [[unlikely]] {
     operation.end(std::move(checked).pass_on());
     return true;
@@ -244,11 +244,12 @@ template <class R>
 Result<std::uint64_t> BasicGroupVerbs<R>::publish_erase(Session& own, Operation& operation,
                                                         Durability durability) {
   if (!operation.appended_record) {
-    HF_ASSIGN_OR_RETURN(const bool absent, writes_.is_absent(own, operation.place, operation.key));
+    HF_ASSIGN_OR_RETURN(const bool absent,
+                        writes_.publication().is_absent(own, operation.place, operation.key));
     if (absent) return std::uint64_t{false};
   }
-  return number(writes_.publish_grouped_erase(own, operation.place, operation.record(),
-                                              operation.appended, {durability}));
+  return number(writes_.publication().publish_grouped_erase(
+      own, operation.place, operation.record(), operation.appended, {durability}));
 }
 
 // False: the medium is full, and the operation is to be executed alone.
@@ -260,9 +261,9 @@ bool BasicGroupVerbs<R>::publish(Session& own, Operation& operation, Durability 
   if (!operation.appended_record) operation.place = rooms_.index.place(operation.hash);
   switch (operation.verb) {
     case Operation::Verb::kPut:
-      operation.outcome =
-          number(writes_.publish_grouped_put(own, operation.place, operation.record(),
-                                             operation.appended, operation.old, {durability}));
+      operation.outcome = number(writes_.publication().publish_grouped_put(
+          own, operation.place, operation.record(), operation.appended, operation.old,
+          {durability}));
       break;
     case Operation::Verb::kErase:
       operation.outcome = publish_erase(own, operation, durability);
@@ -288,8 +289,8 @@ void BasicGroupVerbs<R>::disown(Session& own, std::span<Operation> operations) {
   for (Operation& operation : operations) {
     if (!std::exchange(operation.appended_record, false)) continue;
     const auto home = rooms_.index.latch(operation.place, own);
-    writes_.disown(own, operation.hash, std::exchange(operation.appended, {}),
-                   operation.record().kind);
+    writes_.publication().disown(own, operation.hash, std::exchange(operation.appended, {}),
+                                 operation.record().kind);
   }
 }
 

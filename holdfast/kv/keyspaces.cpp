@@ -231,7 +231,7 @@ Result<Version> Keyspaces::write(const WriteBatch& batch, WriteOptions options) 
   std::vector<SpaceRooms*> spaces;
   for (const InUse& one : used)
     spaces.push_back(&one.rooms);
-  return writes_.write_across(batch, spaces, options);
+  return batches_.write_across(batch, spaces, options);
 }
 
 void Keyspaces::close() {

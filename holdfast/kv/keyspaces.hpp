@@ -15,13 +15,14 @@
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/batches.hpp>
 #include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/maintenance.hpp>
+#include <holdfast/kv/merges.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/space.hpp>
 #include <holdfast/kv/space_names.hpp>
 #include <holdfast/kv/space_rooms.hpp>
-#include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
 
@@ -32,6 +33,7 @@ struct SpaceCore {
         maintenance(of_store),
         reads(rooms),
         writes(rooms, maintenance),
+        merges(rooms, maintenance, writes),
         groups(rooms, nullptr, reads, writes),
         id(own.id),
         name(std::move(called)) {}
@@ -43,6 +45,7 @@ struct SpaceCore {
   Maintenance& maintenance;
   BasicReads<SpaceRooms> reads;
   BasicWrites<SpaceRooms> writes;
+  BasicMerges<SpaceRooms> merges;
   BasicGroupVerbs<SpaceRooms> groups;
   const std::uint16_t id;  // The rooms' while it is open; then they are another space's.
   const std::string name;
@@ -69,8 +72,8 @@ auto Space::in(Verb&& verb) const {
 
 class Keyspaces {
  public:
-  Keyspaces(Rooms& rooms, Maintenance& maintenance, Writes& writes)
-      : rooms_(rooms), maintenance_(maintenance), writes_(writes) {}
+  Keyspaces(Rooms& rooms, Maintenance& maintenance, Batches& batches)
+      : rooms_(rooms), maintenance_(maintenance), batches_(batches) {}
   ~Keyspaces() { close(); }
   Keyspaces(const Keyspaces&) = delete;
 
@@ -119,7 +122,7 @@ class Keyspaces {
 
   Rooms& rooms_;
   Maintenance& maintenance_;
-  Writes& writes_;  // The store's.
+  Batches& batches_;
   // Held by create, drop, expiry and checkpoints, which wait for verbs of spaces. So no thread that
   // may be in such a verb takes it.
   Mutex mutex_;

@@ -1,10 +1,5 @@
-// Puts and erases on page media, where the record that they supersede may lie on a device.
-//
-// A put there does not wait for the old record's key: it displaces the record (displaced.hpp) and
-// leaves the comparison to others. What it needs to know of the old record is that it is older: all
-// sessions append to one lane, which draws sequences in the order of appending, and the index named
-// the old record before ours was appended, and still does under the latch. So its sequence was
-// drawn before ours.
+// Puts and erases on page media, where the record that they supersede may lie on a device
+// (publication.hpp).
 #include <holdfast/kv/space_rooms.hpp>
 #include <holdfast/kv/write_verbs.hpp>
 
@@ -22,29 +17,6 @@ constexpr std::size_t kPagedGroup = 64;
 
 }  // namespace
 
-// Called after append and commit. `unread`: what the place had before these, if the record there is
-// not in memory.
-template <class R>
-Result<PutOutcome> BasicWrites<R>::publish_put_on_pages(Session& own, Place& place,
-                                                        const NewRecord& record,
-                                                        const Appended& appended,
-                                                        const Seen& unread, WriteOptions options) {
-  KeyIndex& index = rooms_.index;
-  // What the latch is not to be held for: the old record's page.
-  if (!unread) (void)index.look(place, record.key);
-  auto home = index.latch(place, own);
-  if (unread && HF_MUTANT("K60", rooms_.displaced->still_alone(home, unread), true) &&
-      HF_MUTANT("K61", !rooms_.versions.held(), true) &&
-      HF_MUTANT("K62", !index.behind_horizon(place, appended.sequence), true)) {
-    HF_MUTANT("K63", rooms_.displaced->add(place, unread.line()), void());
-    home.replace(unread.entry, line_at(appended.offset));
-    // It may be new: what stood there was not read.
-    HF_MUTANT("K83", index.enter(record.key), void());
-    return PutOutcome::kWritten;
-  }
-  return publish_put_slowly(own, std::move(home), place, record, appended, options);
-}
-
 template <class R>
 Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
@@ -54,8 +26,9 @@ Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, Wri
   Place place = rooms_.index.place(record.hash);
   const Seen unread = rooms_.displaced->to_displace(place);
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kPut, options, appended));
-  return publish_put_on_pages(own, place, record, appended, unread, options);
+  HF_RETURN_IF_ERROR(
+      publication_.write_record(own, record, false, Purpose::kPut, options, appended));
+  return publication_.publish_put_on_pages(own, place, record, appended, unread, options);
 }
 
 // Brings into memory what the index names first at these places.
@@ -107,12 +80,12 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   }
   HF_RETURN_IF_ERROR(rooms_.group.wait_for(rooms_.effective(options)));
   for (std::size_t i = 0; i < written; ++i) {
-    auto published =
-        publish_grouped_put(own, places[i], record_at(i), appended[i], unread[i], options);
+    auto published = publication_.publish_grouped_put(own, places[i], record_at(i), appended[i],
+                                                      unread[i], options);
     if (!published) {
       for (std::size_t rest = i + 1; rest < written; ++rest) {
         const auto home = rooms_.index.latch(places[rest], own);
-        disown(own, places[rest].hash, appended[rest], RecordKind::kPut);
+        publication_.disown(own, places[rest].hash, appended[rest], RecordKind::kPut);
       }
       return std::move(published).error();
     }
@@ -136,83 +109,19 @@ Result<bool> BasicWrites<R>::try_erase_on_pages(const NewRecord& record, WriteOp
   const Extent old{offset_of(any.line()), kCacheLineBytes};
   HF_RETURN_IF_ERROR(rooms_.medium.region().read_ahead({&old, 1}));
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record(own, record, false, Purpose::kErase, options, appended));
-  return publish_erase_on_pages(own, place, record, appended, options);
-}
-
-// Nothing of this key may be left where readers look when the index does not have it.
-template <class R>
-Result<bool> BasicWrites<R>::publish_erase_on_pages(Session& own, Place& place,
-                                                    const NewRecord& record,
-                                                    const Appended& appended,
-                                                    WriteOptions options) {
-  for (;;) {
-    (void)rooms_.index.look(place, record.key);  // What the latch is not to be held for.
-    auto home = rooms_.index.latch(place, own);
-    if (HF_MUTANT("K64", !displaced(place), true))
-      return publish_erase_slowly(own, std::move(home), place, record, appended, options);
-    home.release();
-    if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
-      disown(own, record.hash, appended, record.kind);
-      return std::move(settled).error();
-    }
-  }
-}
-
-// ---- For those that look for a key without latching it at once ----
-
-template <class R>
-Result<bool> BasicWrites<R>::is_absent(Session& own, Place& place, Bytes key) {
-  if (rooms_.index.look(place, key)) return false;
-  while (rooms_.displaced) {
-    {
-      const auto home = rooms_.index.latch(place, own);
-      if (home.find(rooms_.index.matches(key))) return false;
-      if (HF_MUTANT("K65", !displaced(place), true)) return true;
-    }
-    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, place.hash));
-  }
-  return true;
-}
-
-template <class R>
-Status BasicWrites<R>::latch_all(Session& own, std::span<const std::uint64_t> hashes) {
-  for (;;) {
-    own.latches.acquire(rooms_.index.map(), hashes);
-    if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
-    const auto apart = std::find_if(hashes.begin(), hashes.end(), [&](std::uint64_t hash) {
-      return HF_MUTANT("K66", displaced(rooms_.index.place(hash)), false);
-    });
-    if (apart == hashes.end()) return {};
-    own.latches.release();
-    HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, *apart));
-  }
+  HF_RETURN_IF_ERROR(
+      publication_.write_record(own, record, false, Purpose::kErase, options, appended));
+  return publication_.publish_erase_on_pages(own, place, record, appended, options);
 }
 
 template Result<PutOutcome> BasicWrites<Rooms>::try_put_on_pages(const NewRecord&, WriteOptions);
-template Result<PutOutcome> BasicWrites<Rooms>::publish_put_on_pages(Session&, Place&,
-                                                                     const NewRecord&,
-                                                                     const Appended&, const Seen&,
-                                                                     WriteOptions);
 template Result<bool> BasicWrites<Rooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
-template Result<bool> BasicWrites<Rooms>::publish_erase_on_pages(Session&, Place&, const NewRecord&,
-                                                                 const Appended&, WriteOptions);
-template Result<bool> BasicWrites<Rooms>::is_absent(Session&, Place&, Bytes);
-template Result<PutOutcome> BasicWrites<SpaceRooms>::try_put_on_pages(const NewRecord&,
-                                                                      WriteOptions);
-template Result<PutOutcome> BasicWrites<SpaceRooms>::publish_put_on_pages(
-    Session&, Place&, const NewRecord&, const Appended&, const Seen&, WriteOptions);
-template Result<bool> BasicWrites<SpaceRooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
-template Result<bool> BasicWrites<SpaceRooms>::publish_erase_on_pages(Session&, Place&,
-                                                                      const NewRecord&,
-                                                                      const Appended&,
-                                                                      WriteOptions);
-template Result<bool> BasicWrites<SpaceRooms>::is_absent(Session&, Place&, Bytes);
 template Status BasicWrites<Rooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
                                                        WriteOptions, std::size_t&);
+template Result<PutOutcome> BasicWrites<SpaceRooms>::try_put_on_pages(const NewRecord&,
+                                                                      WriteOptions);
+template Result<bool> BasicWrites<SpaceRooms>::try_erase_on_pages(const NewRecord&, WriteOptions);
 template Status BasicWrites<SpaceRooms>::put_group_on_pages(const ByteSpans&, const ByteSpans&,
                                                             WriteOptions, std::size_t&);
-template Status BasicWrites<Rooms>::latch_all(Session&, std::span<const std::uint64_t>);
-template Status BasicWrites<SpaceRooms>::latch_all(Session&, std::span<const std::uint64_t>);
 
 }  // namespace holdfast::kv

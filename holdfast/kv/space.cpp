@@ -69,7 +69,7 @@ Result<Version> Space::append(std::string_view key, std::string_view bytes, Writ
 Result<Version> Space::merge(std::string_view key, MergeFunction function, std::string_view operand,
                              WriteOptions options) {
   return in([&](SpaceCore& core) {
-    return core.writes.merge(bytes_of(key), bytes_of(operand), function, options);
+    return core.merges.merge(bytes_of(key), bytes_of(operand), function, options);
   });
 }
 

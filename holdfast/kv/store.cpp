@@ -171,12 +171,12 @@ Result<Version> StoreBase::update_bytes(std::string_view key,
 Result<Version> StoreBase::merge_bytes(std::string_view key, MergeFunction function,
                                        std::string_view operand, WriteOptions options) {
   if (!core()) return closed();
-  return core_->writes.merge(bytes_of(key), bytes_of(operand), function, options);
+  return core_->merges.merge(bytes_of(key), bytes_of(operand), function, options);
 }
 Result<Version> StoreBase::write_batch(const WriteBatch& batch, WriteOptions options) {
   if (!core()) return closed();
   if (!batch.spaces().empty()) return core_->keyspaces.write(batch, options);
-  return core_->writes.write(batch, options);
+  return core_->batches.write(batch, options);
 }
 
 // ---- Store<> ----

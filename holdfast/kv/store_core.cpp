@@ -10,7 +10,6 @@
 #include <holdfast/kv/piece_collector.hpp>
 #include <holdfast/kv/recovery.hpp>
 #include <holdfast/kv/verify.hpp>
-#include <holdfast/kv/workers.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -91,7 +90,7 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
     }
   }
   if (options.order) {
-    if (auto ordered = core->keep_order(recovery.take_order()); !ordered) {
+    if (auto ordered = core->order_loader_.begin(recovery.take_order()); !ordered) {
       core->closed_ = true;
       return std::move(ordered).error();
     }
@@ -114,49 +113,14 @@ StoreCore::StoreCore(Medium medium, const StoreOptions& options, const Superbloc
       maintenance(rooms),
       reads(rooms),
       writes(rooms, maintenance),
+      merges(rooms, maintenance, writes),
+      batches(rooms, writes),
       groups(rooms, this, reads, writes),
       alive(std::make_shared<std::atomic<StoreCore*>>(this)),
-      keyspaces(rooms, maintenance, writes),
-      untimed_(*this) {
+      keyspaces(rooms, maintenance, batches),
+      untimed_(*this),
+      order_loader_(rooms) {
   take(verbs_for(rooms));
-}
-
-Status StoreCore::keep_order(std::unique_ptr<StoredOrder> stored) {
-  stored_order_ = std::move(stored);
-  HF_ASSIGN_OR_RETURN(auto created, KeyOrder::create(rooms.epochs));
-  rooms.index.adopt(std::move(created));
-  // Those that recovery found. A space that is created later is in order from the first.
-  std::vector<SpaceRooms*> spaces;
-  rooms.spaces.for_each([&](SpaceRooms& space) {
-    if (space.index.is_ordered()) spaces.push_back(&space);
-  });
-  // On page media a key may leave the index and live on (displaced.hpp); the index does not say so.
-  if (rooms.options.background && rooms.displaced == nullptr) {
-    order_loader_ = thread_if_possible([this, spaces] { load_orders(spaces); });
-    if (order_loader_.joinable()) return {};
-  }
-  load_orders(spaces);
-  const auto complete = [](const KeyIndex& index) {
-    return index.order()->state() == KeyOrder::State::kComplete;
-  };
-  if (complete(rooms.index) && std::all_of(spaces.begin(), spaces.end(), [&](SpaceRooms* space) {
-        return complete(space->index);
-      }))
-    return {};
-  return Error{Errc::kNoSpace, "there is no memory to keep the keys in order"};
-}
-
-void StoreCore::load_orders(const std::vector<SpaceRooms*>& spaces) {
-  const unsigned threads = worker_count(rooms.options.recovery_threads);
-  rooms.index.load_order(rooms.sessions, rooms.epochs, threads, stop_loading_, stored_order_.get());
-  stored_order_.reset();
-  for (SpaceRooms* const space : spaces)
-    space->index.load_order(space->sessions, rooms.epochs, threads, stop_loading_);
-}
-
-void StoreCore::stop_loading() {
-  stop_loading_.store(true, std::memory_order_relaxed);
-  if (order_loader_.joinable()) order_loader_.join();
 }
 
 // The mark's pins are none.
@@ -170,7 +134,7 @@ StoreCore::~StoreCore() {
                  __FILE__, __LINE__);
   }
   alive->store(nullptr, std::memory_order_release);
-  stop_loading();
+  order_loader_.stop();
   (void)close();
 }
 
@@ -194,7 +158,7 @@ void StoreCore::sample_latencies(std::uint32_t one_in) {
 }
 
 void StoreCore::abandon() {
-  stop_loading();
+  order_loader_.stop();
   rooms.events.stop();
   maintenance.stop();
   withdraw(this);
@@ -227,7 +191,7 @@ Status StoreCore::close() {
   closed_ = true;
   keyspaces.close();
   if (rooms.gate.left_to_parent()) return {};
-  stop_loading();
+  order_loader_.stop();
   rooms.events.stop();  // The listener may use the store until then.
   maintenance.stop();
   withdraw(this);

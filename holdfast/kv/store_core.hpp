@@ -4,19 +4,19 @@
 
 #include <atomic>
 #include <memory>
-#include <thread>
 
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/kv/batches.hpp>
 #include <holdfast/kv/group_verbs.hpp>
 #include <holdfast/kv/keyspaces.hpp>
 #include <holdfast/kv/latency_sampler.hpp>
 #include <holdfast/kv/maintenance.hpp>
-#include <holdfast/kv/order_image.hpp>
+#include <holdfast/kv/merges.hpp>
+#include <holdfast/kv/order_loader.hpp>
 #include <holdfast/kv/reads.hpp>
 #include <holdfast/kv/rooms.hpp>
 #include <holdfast/kv/store.hpp>
 #include <holdfast/kv/verbs.hpp>
-#include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
 
@@ -75,6 +75,8 @@ class StoreCore : public Verbs {
   Maintenance maintenance;
   Reads reads;
   Writes writes;
+  Merges merges;
+  Batches batches;
   GroupVerbs groups;
   // Where pipelines find the store, and later that there is none any more: null.
   const std::shared_ptr<std::atomic<StoreCore*>> alive;
@@ -83,10 +85,6 @@ class StoreCore : public Verbs {
  private:
   Status may_change_expiry() const;
   void settle_displaced();
-  // At open, after recovery. Without background work and on page media it is loaded on return.
-  Status keep_order(std::unique_ptr<StoredOrder> stored);
-  void load_orders(const std::vector<SpaceRooms*>& spaces);
-  void stop_loading();
 
   Mutex expiring_;             // One rule, or reading of the clock, at a time.
   mutable KernelMutex rules_;  // Of a rule's place. Inside the other; nothing is waited for.
@@ -95,9 +93,7 @@ class StoreCore : public Verbs {
   HotVerbs untimed_;           // Those that were chosen at open.
   RecoveryReport recovery_;
   std::atomic<std::uint64_t> checkpoints_{0};
-  std::atomic<bool> stop_loading_{false};
-  std::unique_ptr<StoredOrder> stored_order_;  // Until it is loaded.
-  std::thread order_loader_;
+  OrderLoader order_loader_;
   bool closed_ = false;
 };
 

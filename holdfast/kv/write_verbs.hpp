@@ -14,22 +14,6 @@
 
 namespace holdfast::kv {
 
-template <class R>
-template <class Path>
-inline Status BasicWrites<R>::write_record(Session& own, const NewRecord& record, bool fresh,
-                                           Purpose purpose, WriteOptions options,
-                                           Appended& appended) {
-  if ((!Path::kFixed && rooms_.group.needed()) ||
-      own.lane.revoked.load(std::memory_order_acquire) != 0) [[unlikely]] {
-    HF_ASSIGN_OR_RETURN(appended, write_latched(own, record, fresh, purpose));
-    return rooms_.group.wait_for(rooms_.effective(options));
-  }
-  Appender& appender = rooms_.appender;
-  HF_RETURN_IF_ERROR(appender.append<Path>(own.lane, record, fresh, purpose, appended));
-  own.count(1, appended.padded_bytes / kCacheLineBytes);
-  return appender.commit<Path>(own.lane);
-}
-
 // ---- put ----
 
 template <class R>
@@ -37,7 +21,7 @@ template <class Path>
 Result<PutOutcome> BasicWrites<R>::put(Bytes key, Bytes value, WriteOptions options) {
   auto outcome = try_put<Path>(key, value, options);
   if (!outcome) [[unlikely]]
-    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, options); });
+    attempts_.settle(outcome, [=, this] { return try_put<AnyPath>(key, value, options); });
   return outcome;
 }
 
@@ -45,7 +29,7 @@ template <class R>
 template <class Path>
 Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions options) {
   R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(check(key.size(), value.size(), options));
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, rooms.index.template hash<Path>(key), key, value};
   if constexpr (!Path::kFixed) {
     if (rooms.displaced) return try_put_on_pages(record, options);
@@ -57,85 +41,9 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
   if (rooms.index.is_ordered()) [[unlikely]]
     rooms.index.prefetch_order(place, record.key);  // Beside the fence.
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record<Path>(own, record, false, Purpose::kPut, options, appended));
-  return publish_put<Path>(own, place, record, appended, options);
-}
-
-// What publish_put() nearly always does: a home that nobody holds, `old` the one entry of this tag
-// there, or none there, no snapshot. It overwrites keys of 8 to 16 bytes only. It calls nothing,
-// unless a full home is no reason to refuse (kBehind; else of stores without an order). False:
-// nothing has happened.
-template <class Path, bool kBehind>
-inline bool publish_put_over(Rooms& rooms, Session& own, const Place& place, Bytes key,
-                             const Appended& appended, const Seen& old, PutOutcome& outcome) {
-  OffsetMap& map = rooms.index.map();
-  const Line line = line_at(appended.offset);
-  const auto allowed = [&] { return !rooms.index.behind_horizon(place, appended.sequence); };
-  if (old) {
-    const RecordView superseded = rooms.records.at(old.line(), Path::kHeaderBytes);
-    const std::uint64_t padded = superseded.padded_bytes_of_put();
-    if (!is_of_two_words(key.size()) ||
-        !rooms.records.is_put_of(old.line(), key, Path::kHeaderBytes) ||
-        superseded.sequence() >= appended.sequence || rooms.versions.held() ||
-        !map.replace_at_once(place, old, line, allowed)) [[unlikely]]
-      return false;
-    own.notes.add(old.line(), padded);
-    outcome = PutOutcome::kOverwrote;
-    return true;
-  }
-  outcome = PutOutcome::kInserted;
-  return !map.wants_growth() && !(kBehind && rooms.index.is_ordered()) &&
-         map.template insert_at_once<typename Path::Probing, kBehind>(place, line, *own.tally, [&] {
-           return rooms.versions.snapshots_open() == 0 && allowed();
-         });
-}
-template <class Path>
-inline bool publish_put_at_once(Rooms& rooms, Session& own, const Place& place, Bytes key,
-                                const Appended& appended, PutOutcome& outcome) {
-  Seen old;
-  return rooms.index.map().template glance<typename Path::Probing>(
-             place, [](Line) { return true; }, old) &&
-         publish_put_over<Path, false>(rooms, own, place, key, appended, old, outcome);
-}
-
-template <class R>
-template <class Path>
-Result<PutOutcome> BasicWrites<R>::publish_put(Session& own, Place& place, const NewRecord& record,
-                                               const Appended& appended, WriteOptions options) {
-  R& rooms = rooms_;
-  KeyIndex& index = rooms.index;
-  const Line line = line_at(appended.offset);
-  // All that may miss comes before the latch. Behind it are comparisons and a store: what follows
-  // the locked instruction holds up the next operation's write-backs.
-  const Seen old = index.look<Path>(place, record.key);
-  if (old) {
-    const RecordView superseded = rooms.records.at(old.line());
-    const std::uint64_t padded = superseded.padded_bytes();
-    const bool plain = superseded.kind() == RecordKind::kPut &&
-                       superseded.sequence() < appended.sequence && !rooms.versions.held();
-    bool there = true;
-    if constexpr (!Path::kFixed) there = index.is_there(superseded, old.line());
-    auto home = index.latch(place, own);
-    if (plain && !index.behind_horizon(place, appended.sequence) &&
-        home.replace_unchanged(old, line)) [[likely]] {
-      home.release();
-      own.notes.add(rooms.table, old.line(), padded);
-      return there ? PutOutcome::kOverwrote : PutOutcome::kInserted;
-    }
-    return publish_put_slowly(own, std::move(home), place, record, appended, options);
-  }
-  auto home = index.latch(place, own);
-  if (rooms.versions.snapshots_open() == 0 && !index.behind_horizon(place, appended.sequence) &&
-      !home.template find<typename Path::Probing>(index.matches(record.key))) [[likely]] {
-    if (const Entry claimed = home.claim()) [[likely]] {
-      home.replace(claimed, line);
-      index.enter(record.key);
-      home.release();
-      index.map().grow_in_turn();
-      return PutOutcome::kInserted;
-    }
-  }
-  return publish_put_slowly(own, std::move(home), place, record, appended, options);
+  HF_RETURN_IF_ERROR(publication_.template write_record<Path>(own, record, false, Purpose::kPut,
+                                                              options, appended));
+  return publication_.template publish_put<Path>(own, place, record, appended, options);
 }
 
 template <class R>
@@ -148,11 +56,12 @@ Result<PutOutcome> BasicWrites<R>::finish_put(Bytes key, Bytes value, std::uint6
     const auto guard = rooms_.epochs.continues(own.participant);
     Place place = rooms_.index.place(record.hash);
     const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
-    return publish_put<Path>(own, place, record, {offset, padded, sequence}, {});
+    return publication_.template publish_put<Path>(own, place, record, {offset, padded, sequence},
+                                                   {});
   };
   auto outcome = publish();
   if (!outcome) [[unlikely]]
-    settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
+    attempts_.settle(outcome, [=, this] { return try_put<AnyPath>(key, value, {}); });
   return outcome;
 }
 
@@ -163,7 +72,7 @@ template <class Path>
 Result<bool> BasicWrites<R>::erase(Bytes key, WriteOptions options) {
   auto outcome = try_erase<Path>(key, options);
   if (!outcome) [[unlikely]]
-    settle(outcome, [=, this] { return try_erase<AnyPath>(key, options); });
+    attempts_.settle(outcome, [=, this] { return try_erase<AnyPath>(key, options); });
   return outcome;
 }
 
@@ -171,7 +80,7 @@ template <class R>
 template <class Path>
 Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
   R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(check(0, 0, options));
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   // A key this long cannot exist. A tag may match by accident: then a tombstone would be written
   // with a length that no reader of the medium believes, and would hide what follows it in its run.
   if (key.size() > kMaxKeyBytes) [[unlikely]]
@@ -189,33 +98,9 @@ Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
   if (!rooms.index.map().template look<typename Path::Probing>(place, [](Line) { return true; }))
     return false;
   Appended appended;
-  HF_RETURN_IF_ERROR(write_record<Path>(own, record, false, Purpose::kErase, options, appended));
-  return publish_erase<Path>(own, place, record, appended, options);
-}
-
-template <class R>
-template <class Path>
-Result<bool> BasicWrites<R>::publish_erase(Session& own, Place& place, const NewRecord& record,
-                                           const Appended& appended, WriteOptions options) {
-  R& rooms = rooms_;
-  KeyIndex& index = rooms.index;
-  const Seen old = index.look<Path>(place, record.key);
-  const RecordView superseded = rooms.records.at(old.line());
-  const std::uint64_t padded = superseded.padded_bytes();
-  const bool plain = old && superseded.kind() == RecordKind::kPut &&
-                     superseded.sequence() < appended.sequence && !rooms.versions.held();
-  bool there = true;
-  if constexpr (!Path::kFixed) there = plain && index.is_there(superseded, old.line());
-  auto home = index.latch(place, own);
-  if (plain && !index.behind_horizon(place, appended.sequence) && home.unchanged(old)) [[likely]] {
-    HF_MUTANT("K81", index.raise_horizon(record.hash, appended.sequence), void());
-    home.remove(old.entry);
-    index.leave(record.key);
-    home.release();
-    own.notes.add(rooms.table, old.line(), padded);
-    return there;
-  }
-  return publish_erase_slowly(own, std::move(home), place, record, appended, options);
+  HF_RETURN_IF_ERROR(publication_.template write_record<Path>(own, record, false, Purpose::kErase,
+                                                              options, appended));
+  return publication_.template publish_erase<Path>(own, place, record, appended, options);
 }
 
 template <class R>
@@ -227,11 +112,12 @@ Result<bool> BasicWrites<R>::finish_erase(Bytes key, std::uint64_t offset, std::
     const auto guard = rooms_.epochs.continues(own.participant);
     Place place = rooms_.index.place(record.hash);
     const std::uint64_t padded = Geometry::padded(record.bytes(rooms_.records.geometry()));
-    return publish_erase<Path>(own, place, record, {offset, padded, sequence}, {});
+    return publication_.template publish_erase<Path>(own, place, record, {offset, padded, sequence},
+                                                     {});
   };
   auto outcome = publish();
   if (!outcome) [[unlikely]]
-    settle(outcome, [=, this] { return try_erase<AnyPath>(key, {}); });
+    attempts_.settle(outcome, [=, this] { return try_erase<AnyPath>(key, {}); });
   return outcome;
 }
 
@@ -243,8 +129,9 @@ Result<std::uint64_t> BasicWrites<R>::update_word(Bytes key, std::uint32_t offse
                                                   Change change, WriteOptions options) {
   auto outcome = try_update_word<Path>(key, offset_bytes, change, options);
   if (!outcome) [[unlikely]]
-    settle(outcome,
-           [=, this] { return try_update_word<AnyPath>(key, offset_bytes, change, options); });
+    attempts_.settle(outcome, [=, this] {
+      return try_update_word<AnyPath>(key, offset_bytes, change, options);
+    });
   return outcome;
 }
 
@@ -253,7 +140,7 @@ template <class Path>
 Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t offset_bytes,
                                                       Change change, WriteOptions options) {
   R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(check(key.size(), 0, options));
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   Session& own = rooms.sessions.of_this_thread();
   auto guard = rooms.epochs.enter(own.participant);
   Place place = rooms.index.place(rooms.index.template hash<Path>(key));
@@ -265,7 +152,7 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
     if (!rooms.index.template is_live<Path>(record, seen.line())) [[unlikely]] {
       if constexpr (!Path::kFixed) {
         if (!seen.line() && rooms.displaced) {
-          HF_ASSIGN_OR_RETURN(const bool absent, is_absent(own, place, key));
+          HF_ASSIGN_OR_RETURN(const bool absent, publication_.is_absent(own, place, key));
           if (!absent) continue;
         }
       }
@@ -286,7 +173,7 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
     auto home = rooms.index.latch(place, own);
     if (!home.unchanged(seen)) [[unlikely]]
       continue;
-    if (may_patch<Path>(run, offset_bytes)) [[likely]] {
+    if (publication_.template may_patch<Path>(run, offset_bytes)) [[likely]] {
       const Persist& persist = rooms.medium.persist();
       const std::uint64_t before = Persist::load(word);
       const std::uint64_t after = change(before);
@@ -302,7 +189,7 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
     auto before = update_word_by_copy(own, std::move(home), seen.entry, key, place.hash,
                                       offset_bytes, change, options);
     guard.end();
-    pay_pause(own);
+    attempts_.pay_pause(own);
     return before;
   }
 }

@@ -7,19 +7,19 @@
 namespace holdfast::kv {
 namespace {
 
-class Batches : public OnEveryPlace {
+class AtomicBatches : public OnEveryPlace {
  protected:
   Store<> store_ = open();
 };
-INSTANTIATE_TEST_SUITE_P(Everywhere, Batches, kEveryPlace, place_name);
+INSTANTIATE_TEST_SUITE_P(Everywhere, AtomicBatches, kEveryPlace, place_name);
 
-TEST_P(Batches, AnEmptyBatchChangesNothing) {
+TEST_P(AtomicBatches, AnEmptyBatchChangesNothing) {
   ASSERT_TRUE(store_.put("k", "v"));
   EXPECT_TRUE(store_.write({}));
   expect_contents(store_, {{"k", "v"}});
 }
 
-TEST_P(Batches, PutsAndErasesGoTogether) {
+TEST_P(AtomicBatches, PutsAndErasesGoTogether) {
   ASSERT_TRUE(store_.put("old", "1"));
   ASSERT_TRUE(store_.put("kept", "2"));
   WriteBatch batch;
@@ -40,7 +40,7 @@ TEST_P(Batches, PutsAndErasesGoTogether) {
 
 // A session takes its sequences in chunks, so that its next one may be older than what a batch of
 // another session erased the key with. After a crash the newer of both would win.
-TEST_P(Batches, APutAfterABatchErasedItsKeyOutlivesTheProcess) {
+TEST_P(AtomicBatches, APutAfterABatchErasedItsKeyOutlivesTheProcess) {
   ASSERT_TRUE(store_.put("mine", "takes a chunk of sequences"));
   std::thread([&] {
     ASSERT_TRUE(store_.put("k", "old"));
@@ -57,7 +57,7 @@ TEST_P(Batches, APutAfterABatchErasedItsKeyOutlivesTheProcess) {
                   {{"mine", "takes a chunk of sequences"}, {"k", "new"}, {"never there", "there"}});
 }
 
-TEST_P(Batches, TheLastOperationOnAKeyWins) {
+TEST_P(AtomicBatches, TheLastOperationOnAKeyWins) {
   WriteBatch batch;
   batch.put("a", "1");
   batch.put("a", "22");
@@ -72,7 +72,7 @@ TEST_P(Batches, TheLastOperationOnAKeyWins) {
   EXPECT_EQ(store_.stats().live_bytes, 2u * 64);
 }
 
-TEST_P(Batches, LargerThanABlockAndThanASegment) {
+TEST_P(AtomicBatches, LargerThanABlockAndThanASegment) {
   for (const std::size_t value_bytes : {100, 3000, 20000}) {
     Contents expected;
     WriteBatch batch;
@@ -97,7 +97,7 @@ TEST_P(Batches, LargerThanABlockAndThanASegment) {
   }
 }
 
-TEST_P(Batches, OneThatNoRunCanHoldIsRefusedWhole) {
+TEST_P(AtomicBatches, OneThatNoRunCanHoldIsRefusedWhole) {
   ASSERT_TRUE(store_.put("key1", "before"));
   WriteBatch batch;
   for (int i = 0; i < 50; ++i)
@@ -106,7 +106,7 @@ TEST_P(Batches, OneThatNoRunCanHoldIsRefusedWhole) {
   expect_contents(store_, {{"key1", "before"}});
 }
 
-TEST_P(Batches, OfManyNewKeysMakeTheIndexGrow) {
+TEST_P(AtomicBatches, OfManyNewKeysMakeTheIndexGrow) {
   Contents expected;
   for (int round = 0; round < 10; ++round) {
     WriteBatch batch;
@@ -122,7 +122,7 @@ TEST_P(Batches, OfManyNewKeysMakeTheIndexGrow) {
 
 // A batch's frame is dead from the start; the next process must not take it for data that lives, or
 // small batches would keep reclamation from ever beginning.
-TEST_P(Batches, FramesAreNoLiveBytesAlsoAfterReopening) {
+TEST_P(AtomicBatches, FramesAreNoLiveBytesAlsoAfterReopening) {
   WriteBatch batch;
   const auto write = [&] {
     ASSERT_TRUE(store_.write(batch));
@@ -158,7 +158,7 @@ TEST_P(Batches, FramesAreNoLiveBytesAlsoAfterReopening) {
   EXPECT_EQ(store_.stats().live_bytes, live);
 }
 
-TEST_P(Batches, SurviveUncleanReopeningsWhole) {
+TEST_P(AtomicBatches, SurviveUncleanReopeningsWhole) {
   Contents expected;
   for (int round = 0; round < 20; ++round) {
     WriteBatch batch;

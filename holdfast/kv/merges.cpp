@@ -1,14 +1,12 @@
-// append() and merge(): the new value depends on what is there, so they decide, append, fence and
-// publish under the key's latch, as conditional writes do. A piece that is full is put before the
-// record that counts it, and is durable before that.
-#include <holdfast/kv/space_rooms.hpp>
-#include <holdfast/kv/write_verbs.hpp>
+#include <holdfast/kv/merges.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/kv/space_rooms.hpp>
+#include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -72,7 +70,7 @@ std::string in_pieces(const InPieces& head, std::string_view front, std::string_
 }  // namespace
 
 template <class R>
-struct BasicWrites<R>::Merged {
+struct BasicMerges<R>::Merged {
   RecordKind kind = RecordKind::kPut;
   std::string value;
   // kInPieces:
@@ -83,19 +81,19 @@ struct BasicWrites<R>::Merged {
 };
 
 template <class R>
-Result<Version> BasicWrites<R>::merge(Bytes key, Bytes operand, MergeFunction function,
+Result<Version> BasicMerges<R>::merge(Bytes key, Bytes operand, MergeFunction function,
                                       WriteOptions options) {
   const auto attempt = [&] { return try_merge(key, operand, function, options); };
   auto outcome = attempt();
-  if (!outcome) settle(outcome, attempt);
-  pay_pause(rooms_.sessions.of_this_thread());
+  if (!outcome) attempts_.settle(outcome, attempt);
+  attempts_.pay_pause(rooms_.sessions.of_this_thread());
   return outcome;
 }
 
 template <class R>
-Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunction function,
+Result<Version> BasicMerges<R>::try_merge(Bytes key, Bytes operand, MergeFunction function,
                                           WriteOptions options) {
-  HF_RETURN_IF_ERROR(check(key.size(), operand.size(), options));
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), operand.size(), options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
   const std::uint64_t hash = index.hash(key);
@@ -104,7 +102,7 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
     Place place = index.place(hash);
     auto home = index.latch(place, own);
     const Entry entry = home.find(index.matches(key));
-    if (!entry && HF_MUTANT("K109", displaced(place), false)) {
+    if (!entry && HF_MUTANT("K109", publication_.displaced(place), false)) {
       home.release();
       HF_RETURN_IF_ERROR(rooms_.displaced->settle(own, hash));
       continue;
@@ -132,7 +130,7 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
     const auto write = [&](Appended& appended) -> Status {
       const NewRecord record{merged.kind, hash, key, std::as_bytes(std::span(merged.value))};
       if (!merged.piece.empty()) HF_RETURN_IF_ERROR(put_piece(own, record, merged, options));
-      return write_record(own, record, true, Purpose::kUpdate, options, appended);
+      return publication_.write_record(own, record, true, Purpose::kUpdate, options, appended);
     };
     Appended appended;
     if (auto written = write(appended); !written) {
@@ -147,14 +145,14 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
       home.replace(claimed, line_at(appended.offset));
       index.enter(key);
     } else {
-      replace(own, home, entry, appended, merged.continues);
+      publication_.replace(own, home, entry, appended, merged.continues);
     }
     home.release();
     index.map().grow_in_turn();
     guard.end();
     if (!merged.piece.empty()) {
       SpaceRooms& of_pieces = rooms_.pieces.space();
-      BasicWrites<SpaceRooms>(of_pieces, maintenance_)
+      BasicAttempts<SpaceRooms>(of_pieces, maintenance_)
           .pay_pause(of_pieces.sessions.of_this_thread());
     }
     return appended.sequence;
@@ -162,7 +160,7 @@ Result<Version> BasicWrites<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
 }
 
 template <class R>
-Result<typename BasicWrites<R>::Merged> BasicWrites<R>::merged(Bytes key, const Live& present,
+Result<typename BasicMerges<R>::Merged> BasicMerges<R>::merged(Bytes key, const Live& present,
                                                                Bytes operand,
                                                                MergeFunction function) const {
   Merged merged;
@@ -183,7 +181,7 @@ Result<typename BasicWrites<R>::Merged> BasicWrites<R>::merged(Bytes key, const 
 }
 
 template <class R>
-Result<typename BasicWrites<R>::Merged> BasicWrites<R>::grown(Bytes key, const RecordView& present,
+Result<typename BasicMerges<R>::Merged> BasicMerges<R>::grown(Bytes key, const RecordView& present,
                                                               Bytes added) const {
   Merged merged;
   PiecesView view;
@@ -193,7 +191,7 @@ Result<typename BasicWrites<R>::Merged> BasicWrites<R>::grown(Bytes key, const R
     return rooms_.records.damaged(static_cast<std::uint64_t>(present.bytes() - rooms_.medium.at(0)),
                                   "a value in pieces that says nothing of them");
   }
-  HF_RETURN_IF_ERROR(check(key.size(), view.value_bytes() + added.size(), {}));
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), view.value_bytes() + added.size(), {}));
   if (!present.is_in_pieces() &&
       (view.tail.size() + added.size() <= Pieces::kPieceBytes || !may_be_in_pieces(key))) {
     merged.value.reserve(view.tail.size() + added.size());
@@ -233,7 +231,7 @@ Result<typename BasicWrites<R>::Merged> BasicWrites<R>::grown(Bytes key, const R
 }
 
 template <class R>
-bool BasicWrites<R>::may_be_in_pieces(Bytes key) const {
+bool BasicMerges<R>::may_be_in_pieces(Bytes key) const {
   return key.size() + kPieceSuffixBytes <= kMaxKeyBytes &&
          HF_MUTANT("K105", rooms_.expiry.stamp_end(id_of(rooms_), text_of(key)), 0) <=
              Pieces::kFrontBytes;
@@ -244,7 +242,7 @@ bool BasicWrites<R>::may_be_in_pieces(Bytes key) const {
 // found none, its piece would be garbage, which makes room for the next attempt, and that would end
 // in the same way.
 template <class R>
-Status BasicWrites<R>::put_piece(Session& own, const NewRecord& record, const Merged& merged,
+Status BasicMerges<R>::put_piece(Session& own, const NewRecord& record, const Merged& merged,
                                  WriteOptions options) {
   options.durability = Durability::kProcess;
   const std::string name =
@@ -262,29 +260,7 @@ Status BasicWrites<R>::put_piece(Session& own, const NewRecord& record, const Me
       .put_within(piece.key, piece.value, Purpose::kUpdate, options);
 }
 
-template <class R>
-Result<std::uint64_t> BasicWrites<R>::update_word_in_pieces(Bytes key, std::uint32_t offset_bytes,
-                                                            Change change, WriteOptions options) {
-  std::uint64_t before = 0, value_bytes = 0;
-  bool there = false;
-  const auto change_word = [&](std::string& value) {
-    value_bytes = value.size();
-    there = offset_bytes % 8 == 0 && offset_bytes + sizeof before <= value.size();
-    if (!there) return;
-    std::memcpy(&before, value.data() + offset_bytes, sizeof before);
-    const std::uint64_t after = change(before);
-    std::memcpy(value.data() + offset_bytes, &after, sizeof after);
-  };
-  HF_RETURN_IF_ERROR(try_update(key, change_word, false, options));
-  if (!there) return no_word_at(offset_bytes, value_bytes);
-  return before;
-}
-
-template Result<Version> BasicWrites<Rooms>::merge(Bytes, Bytes, MergeFunction, WriteOptions);
-template Result<Version> BasicWrites<SpaceRooms>::merge(Bytes, Bytes, MergeFunction, WriteOptions);
-template Result<std::uint64_t> BasicWrites<Rooms>::update_word_in_pieces(Bytes, std::uint32_t,
-                                                                         Change, WriteOptions);
-template Result<std::uint64_t> BasicWrites<SpaceRooms>::update_word_in_pieces(Bytes, std::uint32_t,
-                                                                              Change, WriteOptions);
+template class BasicMerges<Rooms>;
+template class BasicMerges<SpaceRooms>;
 
 }  // namespace holdfast::kv

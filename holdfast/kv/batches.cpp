@@ -1,12 +1,4 @@
-// Atomic write batches: one frame on the medium (appender.hpp), one moment in DRAM.
-//
-// All homes are latched in one order before the batch is appended. If it were appended first,
-// another session could publish reserved, higher sequence numbers in between, and after a crash
-// some members would lose to writes that were acknowledged before the batch began. The new lines
-// are published while the index sends readers from them to their predecessors; ending that is one
-// store, and makes the batch visible.
-#include <holdfast/kv/byte_spans.hpp>
-#include <holdfast/kv/write_verbs.hpp>
+#include <holdfast/kv/batches.hpp>
 
 #include <bit>
 
@@ -33,11 +25,10 @@ WriteBatch::View WriteBatch::operator[](std::size_t i) const {
           text.substr(operation.value_at, operation.value_bytes), operation.space, operation.erase};
 }
 
-template <class R>
-Result<Version> BasicWrites<R>::write(const WriteBatch& batch, WriteOptions options) {
+Result<Version> Batches::write(const WriteBatch& batch, WriteOptions options) {
   const auto attempt = [&] { return try_write(batch, options); };
   auto outcome = attempt();
-  if (!outcome) settle(outcome, attempt);
+  if (!outcome) attempts_.settle(outcome, attempt);
   return outcome;
 }
 
@@ -98,11 +89,10 @@ bool needs_growth(const OffsetMap& map, std::size_t puts) {
 
 }  // namespace
 
-template <class R>
-Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions options) {
-  HF_RETURN_IF_ERROR(check(0, 0, options));
+Result<Version> Batches::try_write(const WriteBatch& batch, WriteOptions options) {
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
-    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
+    HF_RETURN_IF_ERROR(attempts_.check(batch[i].key.size(), batch[i].value.size(), options));
   KeyIndex& index = rooms_.index;
   std::vector<BatchMember> members = members_of(batch, index);
   if (members.empty()) return rooms_.sequences.next() - 1;
@@ -118,7 +108,7 @@ Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions 
   }
   if (needs_growth(index.map(), puts.size())) HF_RETURN_IF_ERROR(index.map().grow(puts));
   for (;;) {
-    HF_RETURN_IF_ERROR(latch_all(own, hashes));
+    HF_RETURN_IF_ERROR(publication_.latch_all(own, hashes));
     std::vector<Entry> entries(members.size());
     std::vector<bool> claimed(members.size(), false);
     // Places for new keys before anything is appended, so that nothing can fail half way.
@@ -141,20 +131,19 @@ Result<Version> BasicWrites<R>::try_write(const WriteBatch& batch, WriteOptions 
       HF_RETURN_IF_ERROR(index.map().grow(puts));
       continue;
     }
-    auto sequence = append_batch(own, members, options);
+    auto sequence = append(own, members, options);
     if (!sequence) {
       give_back();
       return sequence;
     }
-    publish_batch(own, members, entries, claimed);
+    publish(own, members, entries, claimed);
     own.latches.release();
     return sequence;
   }
 }
 
-template <class R>
-Result<Version> BasicWrites<R>::append_batch(Session& own, std::span<BatchMember> members,
-                                             WriteOptions options) {
+Result<Version> Batches::append(Session& own, std::span<BatchMember> members,
+                                WriteOptions options) {
   const auto append = [&] {
     const HeldLane lane(rooms_.group, own);
     return rooms_.appender.append_batch(*lane, members);
@@ -165,10 +154,8 @@ Result<Version> BasicWrites<R>::append_batch(Session& own, std::span<BatchMember
   return sequence;
 }
 
-template <class R>
-void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
-                                   std::span<const Entry> entries,
-                                   const std::vector<bool>& claimed) {
+void Batches::publish(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
+                      const std::vector<bool>& claimed) {
   const bool snapshots = rooms_.versions.snapshots_open() != 0;
   auto batch = std::make_unique<BatchUnderWay>();
   batch->previous.reserve(members.size());
@@ -207,13 +194,9 @@ void BasicWrites<R>::publish_batch(Session& own, std::span<BatchMember> members,
       own.latches[i].remove(entries[i]);
       rooms_.index.leave(member.record.key);
     }
-    if (old[i] && !snapshots) drop_behind(own, old[i]);
-    if (dead[i] && !was_tombstone) supersede(own, dead[i]);
+    if (old[i] && !snapshots) publication_.drop_behind(own, old[i]);
+    if (dead[i] && !was_tombstone) publication_.supersede(own, dead[i]);
   }
 }
-
-template Result<Version> BasicWrites<Rooms>::write(const WriteBatch&, WriteOptions);
-template Result<Version> BasicWrites<Rooms>::append_batch(Session&, std::span<BatchMember>,
-                                                          WriteOptions);
 
 }  // namespace holdfast::kv

@@ -1,10 +1,12 @@
-// Atomic batches with operations in several keyspaces: as batch_writes.cpp, in several indexes.
+// Atomic batches with operations in several keyspaces: as batches.cpp, in several indexes.
 //
 // The frame and its members lie in one run, which is then one of several spaces. The homes are
 // latched space by space, by ascending ids, and within a space in the order of its index, so that
 // no two batches wait for each other. In all indexes readers are sent from the new records to their
 // predecessors, by one object; that it is over is one store, which makes the batch visible in all
 // of them at once.
+#include <holdfast/kv/batches.hpp>
+
 #include <deque>
 #include <map>
 #include <unordered_map>
@@ -12,7 +14,6 @@
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/byte_spans.hpp>
 #include <holdfast/kv/space_rooms.hpp>
-#include <holdfast/kv/write_verbs.hpp>
 
 namespace holdfast::kv {
 namespace {
@@ -114,8 +115,7 @@ struct Across {
   }
 };
 
-template <class R>
-Across gather(R& rooms, Session& own, const WriteBatch& batch,
+Across gather(Rooms& rooms, Session& own, const WriteBatch& batch,
               std::span<SpaceRooms* const> spaces) {
   Across all;
   auto& members = all.members;
@@ -153,8 +153,7 @@ Across gather(R& rooms, Session& own, const WriteBatch& batch,
 
 // The members are on the medium and all homes are latched: makes them visible, ends the latches.
 // How many mutexes it takes is known when it runs: clang cannot follow.
-template <class R>
-void publish(R& rooms, Session& own, Across& all) HF_NO_THREAD_SAFETY_ANALYSIS {
+void publish_across(Rooms& rooms, Session& own, Across& all) HF_NO_THREAD_SAFETY_ANALYSIS {
   auto under_way = std::make_unique<BatchUnderWay>();
   under_way->previous.reserve(all.members.size());
   std::deque<Lock<Mutex>> publishing;
@@ -182,23 +181,20 @@ void publish(R& rooms, Session& own, Across& all) HF_NO_THREAD_SAFETY_ANALYSIS {
 
 }  // namespace
 
-template <class R>
-Result<Version> BasicWrites<R>::write_across(const WriteBatch& batch,
-                                             std::span<SpaceRooms* const> spaces,
-                                             WriteOptions options) {
+Result<Version> Batches::write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
+                                      WriteOptions options) {
   const auto attempt = [&] { return try_write_across(batch, spaces, options); };
   auto outcome = attempt();
-  if (!outcome) settle(outcome, attempt);
+  if (!outcome) attempts_.settle(outcome, attempt);
   return outcome;
 }
 
-template <class R>
-Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
-                                                 std::span<SpaceRooms* const> spaces,
-                                                 WriteOptions options) {
-  HF_RETURN_IF_ERROR(check(0, 0, options));
+Result<Version> Batches::try_write_across(const WriteBatch& batch,
+                                          std::span<SpaceRooms* const> spaces,
+                                          WriteOptions options) {
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
-    HF_RETURN_IF_ERROR(check(batch[i].key.size(), batch[i].value.size(), options));
+    HF_RETURN_IF_ERROR(attempts_.check(batch[i].key.size(), batch[i].value.size(), options));
   Session& own = rooms_.sessions.of_this_thread();
   Across all = gather(rooms_, own, batch, spaces);
   if (all.members.empty()) return rooms_.sequences.next() - 1;
@@ -210,7 +206,7 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
       // The store's own part comes first, so what stands apart from its index is settled while no
       // other latch is held.
       if (id == kDefaultSpace)
-        HF_RETURN_IF_ERROR(latch_all(own, part.hashes));
+        HF_RETURN_IF_ERROR(publication_.latch_all(own, part.hashes));
       else
         part.latches().acquire(part.index.map(), part.hashes);
       if (part.claim(all.members)) continue;
@@ -221,16 +217,12 @@ Result<Version> BasicWrites<R>::try_write_across(const WriteBatch& batch,
     all.give_back();
     HF_RETURN_IF_ERROR(full->index.map().grow(full->puts));
   }
-  auto sequence = append_batch(own, all.members, options);
+  auto sequence = append(own, all.members, options);
   if (sequence)
-    publish(rooms_, own, all);
+    publish_across(rooms_, own, all);
   else
     all.give_back();
   return sequence;
 }
-
-template Result<Version> BasicWrites<Rooms>::write_across(const WriteBatch&,
-                                                          std::span<SpaceRooms* const>,
-                                                          WriteOptions);
 
 }  // namespace holdfast::kv
