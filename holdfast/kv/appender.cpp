@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 namespace {
 

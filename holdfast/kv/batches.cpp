@@ -3,6 +3,7 @@
 #include <bit>
 
 #include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 
 // The operation comes last: bytes of one that ended in an exception are nobody's.

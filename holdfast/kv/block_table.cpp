@@ -5,6 +5,7 @@
 #include <string>
 
 #include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 
 BlockTable::BlockTable(Medium& medium, const Geometry& geometry, std::uint64_t max_bytes,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 
 template <class R>

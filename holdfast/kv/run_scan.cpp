@@ -1,6 +1,7 @@
 #include <holdfast/kv/run_scan.hpp>
 
 #include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <holdfast/base/mutant.hpp>
+
 namespace holdfast::kv {
 
 Versions::~Versions() { delete versions_.load(std::memory_order_relaxed); }

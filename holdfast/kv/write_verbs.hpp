@@ -3,11 +3,8 @@
 // writes.cpp.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
-#include <holdfast/base/mutant.hpp>
 #include <holdfast/base/prefetch.hpp>
 #include <holdfast/kv/hot_path.hpp>
 #include <holdfast/kv/writes.hpp>

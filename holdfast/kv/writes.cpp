@@ -2,7 +2,6 @@
 #include <holdfast/kv/write_verbs.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
