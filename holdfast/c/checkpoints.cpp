@@ -179,6 +179,7 @@ int32_t hf_import_checkpoint(hf_store* store, const void* private_part, size_t b
       wanted[i].from = c::text_of(ranges[i].from, ranges[i].from_bytes);
       wanted[i].to = c::text_of(ranges[i].to, ranges[i].to_bytes);
     }
+    const c::Child under_way(store->children, c::Children::kImport);  // `read` may try to close it.
     HF_ASSIGN_OR_RETURN(const std::uint64_t imported,
                         kv::import_checkpoint(store->store, c::bytes_of(private_part, bytes),
                                               c::Reader(read, context), wanted));

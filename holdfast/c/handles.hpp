@@ -24,7 +24,7 @@ namespace holdfast::c {
 // How much of each kind is open. Threads: any.
 class Children {
  public:
-  enum Kind : std::size_t { kPin, kIterator, kSnapshot, kCheckpoint };
+  enum Kind : std::size_t { kPin, kIterator, kSnapshot, kCheckpoint, kImport };
 
   void add(Kind kind) { open_[kind].fetch_add(1, std::memory_order_relaxed); }
   void remove(Kind kind) { open_[kind].fetch_sub(1, std::memory_order_release); }
@@ -32,7 +32,7 @@ class Children {
   std::string text() const;
 
  private:
-  std::array<std::atomic<std::uint32_t>, 4> open_{};
+  std::array<std::atomic<std::uint32_t>, 5> open_{};
 };
 
 // One of them, for as long as it lives.
@@ -152,3 +152,8 @@ inline const kv::StoreOptions& options_of(const hf_options* options) {
   HF_NEEDS_BYTES(key, count);                              \
   if ((count) > ::holdfast::kv::kMaxKeyBytes) [[unlikely]] \
   return ::holdfast::c::too_large(#count, count, ::holdfast::kv::kMaxKeyBytes)
+// A value of the caller that is copied before the store sees it.
+#define HF_NEEDS_VALUE(value, count)                         \
+  HF_NEEDS_BYTES(value, count);                              \
+  if ((count) > ::holdfast::kv::kMaxValueBytes) [[unlikely]] \
+  return ::holdfast::c::too_large(#count, count, ::holdfast::kv::kMaxValueBytes)

@@ -109,8 +109,8 @@ HF_API void hf_options_free(hf_options* options);
 /* `spec`: a path, or another region (docs/kv.md). `options` may be NULL and is not kept. Errors:
  * those of kv::Store::open; `*store` is NULL then. */
 HF_API int32_t hf_open(const char* spec, const hf_options* options, hf_store** store);
-/* HF_BUSY: pins, iterators, snapshots or checkpoints of it are open; says how many, and the store
- * stays open. With any other code it is closed, and the handle is gone. */
+/* HF_BUSY: pins, iterators, snapshots or checkpoints of it are open, or imports under way; says how
+ * many, and the store stays open. With any other code it is closed, and the handle is gone. */
 HF_API int32_t hf_close(hf_store* store);
 /* What was acknowledged before survives a loss of power when it returns. */
 HF_API int32_t hf_sync(hf_store* store);

@@ -125,8 +125,8 @@ int32_t hf_batch_put(hf_batch* batch, const void* key, size_t key_bytes, const v
                      size_t value_bytes) {
   return boundary([&]() -> Status {
     HF_NEEDS(batch);
-    HF_NEEDS_BYTES(key, key_bytes);
-    HF_NEEDS_BYTES(value, value_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
+    HF_NEEDS_VALUE(value, value_bytes);
     batch->batch.put(c::text_of(key, key_bytes), c::text_of(value, value_bytes));
     return {};
   });
@@ -135,7 +135,7 @@ int32_t hf_batch_put(hf_batch* batch, const void* key, size_t key_bytes, const v
 int32_t hf_batch_erase(hf_batch* batch, const void* key, size_t key_bytes) {
   return boundary([&]() -> Status {
     HF_NEEDS(batch);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     batch->batch.erase(c::text_of(key, key_bytes));
     return {};
   });

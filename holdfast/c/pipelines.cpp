@@ -45,9 +45,7 @@ int32_t hf_pipeline_put(hf_pipeline* pipeline, const void* key, size_t key_bytes
                         size_t value_bytes, uint64_t* ticket) {
   return c::submit(pipeline, key, key_bytes, ticket,
                    [&](kv::Pipeline<>& to, std::string_view name) -> Result<std::uint64_t> {
-                     HF_NEEDS_BYTES(value, value_bytes);
-                     if (value_bytes > kv::kMaxValueBytes)  // It would be copied first.
-                       return c::too_large("value_bytes", value_bytes, kv::kMaxValueBytes);
+                     HF_NEEDS_VALUE(value, value_bytes);
                      return to.put(name, c::text_of(value, value_bytes)).number;
                    });
 }

@@ -144,8 +144,8 @@ int32_t hf_batch_put_in(hf_batch* batch, hf_space* space, const void* key, size_
   return boundary([&]() -> Status {
     HF_NEEDS(batch);
     HF_NEEDS(space);
-    HF_NEEDS_BYTES(key, key_bytes);
-    HF_NEEDS_BYTES(value, value_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
+    HF_NEEDS_VALUE(value, value_bytes);
     batch->batch.put(space->space, c::text_of(key, key_bytes), c::text_of(value, value_bytes));
     return {};
   });
@@ -155,7 +155,7 @@ int32_t hf_batch_erase_in(hf_batch* batch, hf_space* space, const void* key, siz
   return boundary([&]() -> Status {
     HF_NEEDS(batch);
     HF_NEEDS(space);
-    HF_NEEDS_BYTES(key, key_bytes);
+    HF_NEEDS_KEY(key, key_bytes);
     batch->batch.erase(space->space, c::text_of(key, key_bytes));
     return {};
   });

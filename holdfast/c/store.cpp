@@ -53,7 +53,7 @@ Error too_large(const char* what, std::size_t seen, std::uint64_t allowed) {
 }
 
 std::string Children::text() const {
-  constexpr const char* kKinds[] = {"pin", "iterator", "snapshot", "checkpoint"};
+  constexpr const char* kKinds[] = {"pin", "iterator", "snapshot", "checkpoint", "import"};
   std::string text;
   for (std::size_t kind = 0; kind < open_.size(); ++kind) {
     const std::uint32_t open = open_[kind].load(std::memory_order_acquire);

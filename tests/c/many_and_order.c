@@ -2,15 +2,25 @@
 
 #define COUNT 200 /* More than one group of look-ups. */
 
-/* A length that no memory can hold. What was appended of it before that was noticed must not become
- * a part of the next key. */
+/* A batch copies what it is given, and a length beyond the limits is refused before that: here no
+ * such bytes lie behind the pointers. */
 static void a_batch_that_refused_a_put(hf_store* store) {
-  const size_t too_many = ~(size_t)0;
+  const size_t too_many[] = {~(size_t)0, (size_t)1 << 62, ((size_t)4 << 30) + 1};
+  size_t i;
   hf_batch* batch = NULL;
+  hf_space* space = NULL;
   OK(hf_batch_new(&batch));
-  FAILS(hf_batch_put(batch, "lost", 4, "v", too_many), HF_TOO_LARGE, "length");
-  FAILS(hf_batch_put(batch, "lost", too_many, "v", 1), HF_TOO_LARGE, "length");
-  FAILS(hf_batch_erase(batch, "lost", too_many), HF_TOO_LARGE, "length");
+  OK(hf_space_create(store, "batch", &space));
+  for (i = 0; i < 3; ++i) {
+    FAILS(hf_batch_put(batch, "lost", 4, "v", too_many[i]), HF_TOO_LARGE, "value_bytes=");
+    FAILS(hf_batch_put(batch, "lost", too_many[i], "v", 1), HF_TOO_LARGE, "key_bytes=");
+    FAILS(hf_batch_erase(batch, "lost", too_many[i]), HF_TOO_LARGE, "key_bytes=");
+    FAILS(hf_batch_put_in(batch, space, "lost", 4, "v", too_many[i]), HF_TOO_LARGE, "value_bytes=");
+    FAILS(hf_batch_put_in(batch, space, "lost", too_many[i], "v", 1), HF_TOO_LARGE, "key_bytes=");
+    FAILS(hf_batch_erase_in(batch, space, "lost", too_many[i]), HF_TOO_LARGE, "key_bytes=");
+  }
+  hf_space_close(space);
+  OK(hf_space_drop(store, "batch"));
   OK(hf_batch_put(batch, "batch:kept", 10, "value", 5));
   OK(hf_batch_write(store, batch, 0, NULL));
   CHECK(strcmp(get(store, "batch:kept"), "value") == 0);

@@ -9,12 +9,14 @@ typedef struct Kept {
   char* bytes[64];
   size_t count;
   int calls, fail_with;
+  hf_store* into; /* NULL, or what is imported into: it cannot be closed meanwhile. */
 } Kept;
 
 static int32_t read_kept(void* context, const hf_run* run, void* to) {
   Kept* kept = context;
   size_t i;
   ++kept->calls;
+  if (kept->into != NULL) FAILS(hf_close(kept->into), HF_BUSY, "1 import");
   if (kept->fail_with != 0) return kept->fail_with;
   for (i = 0; i < kept->count; ++i) {
     if (kept->runs[i].origin != run->origin || kept->runs[i].generation != run->generation)
@@ -181,6 +183,7 @@ void restores(void) {
   FAILS(hf_import_checkpoint(other, private_part, bytes, read_kept, &kept, NULL, 0, &imported),
         HF_IO, "returned -5");
   kept.fail_with = 0;
+  kept.into = other;
   OK(hf_import_checkpoint(other, private_part, bytes, read_kept, &kept, &range, 1, &imported));
   CHECK(imported == 10);
   CHECK(strcmp(get(other, "key010"), "key010") == 0 && strcmp(get(other, "key020"), "") == 0);
