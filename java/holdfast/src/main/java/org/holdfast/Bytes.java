@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 public final class Bytes {
   private static final int LEAST = 256;
   private static final int MOST = Integer.MAX_VALUE - 8;
+  private static final int MOST_OF_A_KEY = 64 << 10;
 
   private ByteBuffer buffer;
   private long address;
@@ -60,6 +61,16 @@ public final class Bytes {
 
   public long set(byte[] bytes) {
     return set(bytes, 0, bytes.length);
+  }
+
+  /** The same for a key, or a prefix or bound of keys. One that is too long is refused here: what grows stays grown. */
+  long setKey(byte[] key) {
+    if (key.length > MOST_OF_A_KEY) {
+      throw new HoldfastException(
+          HoldfastException.TOO_LARGE,
+          "HF_TOO_LARGE: a key or prefix of " + key.length + " bytes; at most " + MOST_OF_A_KEY + " are allowed");
+    }
+    return set(key);
   }
 
   /** This object is there until here. */

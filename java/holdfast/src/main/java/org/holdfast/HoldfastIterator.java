@@ -54,7 +54,7 @@ public final class HoldfastIterator implements AutoCloseable {
   /** The same, and it ends behind `most` records, at least 1. */
   public synchronized void first(byte[] prefix, long most) {
     wanted = wanted(most);
-    moved(Native.iterFirst(handle(), SOUGHT.get().set(prefix), prefix.length));
+    moved(Native.iterFirst(handle(), SOUGHT.get().setKey(prefix), prefix.length));
   }
 
   /** To the first record whose key is not below `key`. */
@@ -65,7 +65,7 @@ public final class HoldfastIterator implements AutoCloseable {
   /** The same, and it ends behind `most` records, at least 1. */
   public synchronized void seek(byte[] key, long most) {
     wanted = wanted(most);
-    moved(Native.iterSeek(handle(), SOUGHT.get().set(key), key.length));
+    moved(Native.iterSeek(handle(), SOUGHT.get().setKey(key), key.length));
   }
 
   public boolean valid() {

@@ -12,16 +12,21 @@ public final class HoldfastSnapshot implements AutoCloseable {
 
   /** Null: there was none. */
   public synchronized byte[] get(byte[] key) {
-    final long at = keyBytes.set(key);
-    for (; ; ) {
-      final long bytes =
-          Native.snapshotGet(
-              handle(), at, key.length, valueBytes.address(), valueBytes.capacity());
-      if (bytes == HoldfastStore.ABSENT) return null;
-      Native.checked(bytes);
-      if (bytes <= valueBytes.capacity()) return valueBytes.get((int) bytes);
-      valueBytes.ensure(bytes);
+    final long at = keyBytes.setKey(key);
+    final long bytes = get(at, key.length, valueBytes.address(), valueBytes.capacity());
+    if (bytes == HoldfastStore.ABSENT) return null;
+    if (bytes <= valueBytes.capacity()) return valueBytes.get((int) bytes);
+    if (bytes > LargeBytes.FROM) {
+      return LargeBytes.read(bytes, (buffer, capacity) -> get(at, key.length, buffer, capacity));
     }
+    valueBytes.ensure(bytes); // It does not change.
+    get(at, key.length, valueBytes.address(), valueBytes.capacity());
+    return valueBytes.get((int) bytes);
+  }
+
+  private long get(long key, int keyCount, long buffer, int capacity) {
+    final long bytes = Native.snapshotGet(handle(), key, keyCount, buffer, capacity);
+    return bytes == HoldfastStore.ABSENT ? bytes : Native.checked(bytes);
   }
 
   /** In order; of a store with order=true. It may outlive the snapshot, which it then keeps. */

@@ -99,42 +99,32 @@ public final class HoldfastStore implements AutoCloseable {
     final Scratch scratch = SCRATCH.get();
     if (value.length > LargeBytes.FROM) {
       try (LargeBytes large = LargeBytes.of(value)) {
-        put(scratch.key.set(key), key.length, large.address(), value.length, 0);
+        put(scratch.key.setKey(key), key.length, large.address(), value.length, 0);
       }
       return;
     }
-    put(scratch.key.set(key), key.length, scratch.value.set(value), value.length, 0);
+    put(scratch.key.setKey(key), key.length, scratch.value.set(value), value.length, 0);
   }
 
   /** Null: there is none. */
   public byte[] get(byte[] key) {
     final Scratch scratch = SCRATCH.get();
-    final long at = scratch.key.set(key);
+    final long at = scratch.key.setKey(key);
     for (; ; ) {
       final Bytes value = scratch.value;
       final long bytes = get(at, key.length, value.address(), value.capacity());
       if (bytes == ABSENT) return null;
       if (bytes <= value.capacity()) return value.get((int) bytes);
-      if (bytes > LargeBytes.FROM) return getLarge(at, key.length, bytes);
-      value.ensure(bytes);
-    }
-  }
-
-  /** `bytes`: what the value had just now. */
-  private byte[] getLarge(long key, int keyBytes, long bytes) {
-    for (long room = bytes; ; ) {
-      try (LargeBytes large = new LargeBytes(room)) {
-        final long found = get(key, keyBytes, large.address(), (int) room);
-        if (found == ABSENT) return null;
-        if (found <= room) return large.get((int) found);
-        room = found;
+      if (bytes > LargeBytes.FROM) {
+        return LargeBytes.read(bytes, (buffer, capacity) -> get(at, key.length, buffer, capacity));
       }
+      value.ensure(bytes);
     }
   }
 
   /** Whether there was one. */
   public boolean erase(byte[] key) {
-    return erase(SCRATCH.get().key.set(key), key.length, 0);
+    return erase(SCRATCH.get().key.setKey(key), key.length, 0);
   }
 
   /** Adds behind the value, in O(bytes added); an absent key gets `bytes`. */
@@ -142,24 +132,28 @@ public final class HoldfastStore implements AutoCloseable {
     final Scratch scratch = SCRATCH.get();
     if (bytes.length > LargeBytes.FROM) {
       try (LargeBytes large = LargeBytes.of(bytes)) {
-        append(scratch.key.set(key), key.length, large.address(), bytes.length, 0);
+        append(scratch.key.setKey(key), key.length, large.address(), bytes.length, 0);
       }
       return;
     }
-    append(scratch.key.set(key), key.length, scratch.value.set(bytes), bytes.length, 0);
+    append(scratch.key.setKey(key), key.length, scratch.value.set(bytes), bytes.length, 0);
   }
 
   public void merge(byte[] key, Merge function, byte[] operand) {
     final Scratch scratch = SCRATCH.get();
+    if (operand.length > LargeBytes.FROM) {
+      try (LargeBytes large = LargeBytes.of(operand)) {
+        merge(scratch.key.setKey(key), key.length, function, large.address(), operand.length);
+      }
+      return;
+    }
+    merge(
+        scratch.key.setKey(key), key.length, function, scratch.value.set(operand), operand.length);
+  }
+
+  private void merge(long key, int keyBytes, Merge function, long operand, int count) {
     Native.checked(
-        Native.merge(
-            handle(),
-            scratch.key.set(key),
-            key.length,
-            function.ordinal(),
-            scratch.value.set(operand),
-            operand.length,
-            0));
+        Native.merge(handle(), key, keyBytes, function.ordinal(), operand, count, 0));
   }
 
   // ---- Records, by addresses ----
@@ -214,13 +208,13 @@ public final class HoldfastStore implements AutoCloseable {
 
   public long countPrefix(byte[] prefix) {
     return Native.checked(
-        Native.countPrefix(handle(), SCRATCH.get().key.set(prefix), prefix.length));
+        Native.countPrefix(handle(), SCRATCH.get().key.setKey(prefix), prefix.length));
   }
 
   /** Not at once: an exception leaves a part. Returns how many. */
   public long erasePrefix(byte[] prefix) {
     return Native.checked(
-        Native.erasePrefix(handle(), SCRATCH.get().key.set(prefix), prefix.length, 0));
+        Native.erasePrefix(handle(), SCRATCH.get().key.setKey(prefix), prefix.length, 0));
   }
 
   public HoldfastIterator iterator() {
@@ -324,7 +318,7 @@ public final class HoldfastStore implements AutoCloseable {
     Native.checked(
         Native.expire(
             handle(),
-            SCRATCH.get().key.set(prefix),
+            SCRATCH.get().key.setKey(prefix),
             prefix.length,
             offset,
             width,

@@ -1,8 +1,8 @@
 package org.holdfast;
 
 /**
- * Memory outside of the heap for one large value, for the time of a call. It is not that of direct buffers: of that the JVM
- * gives little, which others need, too, and what it gave comes back only when it collects.
+ * Memory outside of the heap for one large value or message, for the time of a call. It is not that of direct buffers: of
+ * that the JVM gives little, which others need, too, and what it gave comes back only when it collects.
  */
 final class LargeBytes implements AutoCloseable {
   /** What is larger comes here. */
@@ -27,6 +27,24 @@ final class LargeBytes implements AutoCloseable {
     final LargeBytes copy = new LargeBytes(bytes.length);
     Native.copyIn(bytes, copy.address);
     return copy;
+  }
+
+  /** A verb that copies as much of a value as has room, and returns its full length or ABSENT. */
+  @FunctionalInterface
+  interface Reader {
+    long read(long buffer, int capacity);
+  }
+
+  /** Null: there is none. `bytes`: what the value had just now. */
+  static byte[] read(long bytes, Reader reader) {
+    for (long room = bytes; ; ) {
+      try (LargeBytes large = new LargeBytes(room)) {
+        final long found = reader.read(large.address, (int) room);
+        if (found == HoldfastStore.ABSENT) return null;
+        if (found <= room) return large.get((int) found);
+        room = found;
+      }
+    }
   }
 
   long address() {

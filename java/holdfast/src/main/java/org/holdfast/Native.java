@@ -17,7 +17,6 @@ final class Native {
   // Beside the codes, of close(): GATE_HELD of gate.h.
   static final int HELD = 1000;
 
-  // Of the direct buffers that this thread's messages are read through.
   private static final int MESSAGE_BYTES = 4096;
 
   static native int abiVersion();
@@ -143,9 +142,9 @@ final class Native {
     if (code == HoldfastException.CLOSED) {
       return new HoldfastException(code, "HF_CLOSED: the store was closed");
     }
-    final ByteBuffer buffer = ByteBuffer.allocateDirect(MESSAGE_BYTES);
-    final byte[] message = new byte[lastError(addressOf(buffer), MESSAGE_BYTES)];
-    buffer.get(message);
-    return new HoldfastException(code, new String(message, StandardCharsets.UTF_8));
+    try (LargeBytes text = new LargeBytes(MESSAGE_BYTES)) {
+      final byte[] message = text.get(lastError(text.address(), MESSAGE_BYTES));
+      return new HoldfastException(code, new String(message, StandardCharsets.UTF_8));
+    }
   }
 }

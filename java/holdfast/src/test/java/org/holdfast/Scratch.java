@@ -1,6 +1,9 @@
 package org.holdfast;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -8,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.function.Executable;
 
 /** An empty directory for the stores of a test, on tmpfs where there is one; removed behind it. */
 final class Scratch implements AutoCloseable {
@@ -35,6 +39,13 @@ final class Scratch implements AutoCloseable {
 
   static HoldfastOptions ordered() {
     return new HoldfastOptions().set("order", "true");
+  }
+
+  /** The call throws that code, and its message has the words. */
+  static void fails(int code, String words, Executable call) {
+    final HoldfastException exception = assertThrows(HoldfastException.class, call);
+    assertEquals(code, exception.code(), exception.getMessage());
+    assertTrue(exception.getMessage().contains(words), exception.getMessage());
   }
 
   @Override

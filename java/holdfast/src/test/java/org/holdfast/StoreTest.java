@@ -1,6 +1,7 @@
 package org.holdfast;
 
 import static org.holdfast.Scratch.bytes;
+import static org.holdfast.Scratch.fails;
 import static org.holdfast.Scratch.text;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -12,8 +13,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
-import java.lang.management.BufferPoolMXBean;
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -25,7 +24,6 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
 
 final class StoreTest {
   private Scratch scratch;
@@ -42,12 +40,6 @@ final class StoreTest {
 
   private HoldfastStore open(String name) {
     return HoldfastStore.open(scratch.path(name), new HoldfastOptions());
-  }
-
-  private static void fails(int code, String words, Executable call) {
-    final HoldfastException exception = assertThrows(HoldfastException.class, call);
-    assertEquals(code, exception.code(), exception.getMessage());
-    assertTrue(exception.getMessage().contains(words), exception.getMessage());
   }
 
   @Test
@@ -200,34 +192,6 @@ final class StoreTest {
         fails(HoldfastException.INVALID_OPTION, "most=0", () -> records.first(bytes("k"), 0));
         fails(HoldfastException.INVALID_OPTION, "most=-1", () -> records.seek(bytes("k"), -1));
       }
-    }
-  }
-
-  @Test
-  void shortScansTakeNoMemoryOfTheirOwn() {
-    final BufferPoolMXBean direct =
-        ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
-            .filter(pool -> pool.getName().equals("direct"))
-            .findFirst()
-            .orElseThrow();
-    try (HoldfastStore store = HoldfastStore.open(scratch.path("s"), Scratch.ordered())) {
-      for (int i = 0; i < 1000; ++i) store.put(bytes("k" + i), new byte[100]);
-      long before = 0;
-      for (int round = 0; round < 2000; ++round) {
-        // Two at a time, and the longer one grows.
-        try (HoldfastIterator one = store.iterator();
-            HoldfastIterator other = store.iterator()) {
-          one.first(bytes("k"), 1);
-          int seen = 0;
-          for (other.first(bytes("k")); other.valid(); other.next()) ++seen;
-          assertEquals(1000, seen);
-          assertEquals("k0", text(one.key()), "each has memory of its own");
-        }
-        if (round == 10) before = direct.getTotalCapacity();
-      }
-      assertTrue(
-          direct.getTotalCapacity() <= before + (64 << 10),
-          before + " bytes outside of the heap became " + direct.getTotalCapacity());
     }
   }
 
@@ -417,66 +381,6 @@ final class StoreTest {
       for (Thread thread : threads) thread.join();
       assertNull(wrong.get());
       fails(HoldfastException.CLOSED, "closed", store::count);
-    }
-  }
-
-  private static long directBytes() {
-    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
-        .filter(pool -> pool.getName().equals("direct"))
-        .mapToLong(BufferPoolMXBean::getTotalCapacity)
-        .sum();
-  }
-
-  /** Memory of direct buffers is little, and it was kept: a thread had as much as its largest value. */
-  @Test
-  void largeValuesTakeNoMemoryOfDirectBuffers() {
-    final byte[] value = new byte[20_000_000];
-    for (int i = 0; i < value.length; i += 1000) value[i] = (byte) (i / 1000);
-    try (HoldfastStore store = HoldfastStore.open("dram", Scratch.ordered())) {
-      final long before = directBytes();
-      store.put(bytes("a"), bytes("small"));
-      store.put(bytes("b"), value);
-      store.append(bytes("c"), value);
-      store.append(bytes("c"), bytes("and more"));
-      store.put(bytes("d"), bytes("small, too"));
-      assertArrayEquals(value, store.get(bytes("b")));
-      assertEquals(value.length + 8, store.get(bytes("c")).length);
-      try (HoldfastIterator records = store.iterator()) {
-        records.first(bytes(""));
-        assertEquals("small", text(records.value()));
-        records.next();
-        assertArrayEquals(bytes("b"), records.key());
-        assertEquals(value.length, records.valueBytes());
-        assertArrayEquals(value, records.value());
-        records.next();
-        assertEquals(value.length + 8, records.value().length);
-        records.next();
-        assertEquals("d", text(records.key()));
-        assertEquals("small, too", text(records.value()));
-        records.next();
-        assertFalse(records.valid());
-        assertThrows(IllegalStateException.class, records::value);
-        // By address it comes into such memory.
-        records.seek(bytes("b"), 1);
-        assertTrue(directBytes() < before + (1 << 20), () -> "" + (directBytes() - before));
-        assertEquals(1 + value.length, records.record().remaining());
-        assertTrue(records.keyAddress() != 0);
-        assertArrayEquals(value, records.value());
-        records.next();
-        assertFalse(records.valid());
-      }
-      try (HoldfastCheckpoint checkpoint = store.checkpoint()) {
-        final Run[] runs = checkpoint.runs();
-        for (int i = 0; i < runs.length; ++i) {
-          final ByteBuffer direct = ByteBuffer.allocateDirect((int) runs[i].bytes());
-          checkpoint.read(i, direct);
-          final byte[] copy = new byte[direct.capacity()], same = new byte[copy.length];
-          direct.get(0, same);
-          checkpoint.read(i, copy);
-          assertArrayEquals(same, copy);
-        }
-        fails(HoldfastException.INVALID_OPTION, "are needed", () -> checkpoint.read(0, new byte[3]));
-      }
     }
   }
 
