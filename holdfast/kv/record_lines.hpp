@@ -387,20 +387,23 @@ class Avx512Lines : public AesWords {
     LineStore<kWay>::put(to, line.words);
   }
 
+  // Ends overlap what lies before them. The CPU forwards nothing from a masked store: a load of
+  // what it wrote or left out waits until it has left, and so until the record has come. The
+  // end goes first, since it may begin in a word, whose two parts may be of two moments.
   HF_AVX512 static void read(std::byte* to, const std::byte* from, std::size_t count) {
+    if (count < 64) return read_below_line(to, from, count);
+    read_line(to + count - 64, from + count - 64);
     // Written out as in few_steps.hpp, which a target attribute does not reach.
     const std::size_t whole = count & ~std::size_t{63};
     if (whole > 256) [[unlikely]] {
       for (std::size_t at = 0; at != whole; at += 64)
         read_line(to + at, from + at);
-    } else if (whole != 0) {
-      read_line(to, from);
-      if (whole > 64) read_line(to + 64, from + 64);
-      if (whole > 128) read_line(to + 128, from + 128);
-      if (whole > 192) read_line(to + 192, from + 192);
+      return;
     }
-    const __mmask64 rest = _bzhi_u64(~0ull, static_cast<unsigned>(count % 64));
-    _mm512_mask_storeu_epi8(to + whole, rest, _mm512_maskz_loadu_epi8(rest, from + whole));
+    read_line(to, from);
+    if (whole > 64) read_line(to + 64, from + 64);
+    if (whole > 128) read_line(to + 128, from + 128);
+    if (whole > 192) read_line(to + 192, from + 192);
   }
 
   HF_AVX512 static void begin(State& state, const Line& line) {
@@ -421,6 +424,34 @@ class Avx512Lines : public AesWords {
  private:
   HF_AVX512 static void read_line(std::byte* to, const std::byte* from) {
     _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+  }
+  HF_AVX512 static void read_half(std::byte* to, const std::byte* from) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  HF_AVX512 static void read_quarter(std::byte* to, const std::byte* from) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+  HF_AVX512 static void read_word(std::byte* to, const std::byte* from) {
+    std::uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    std::memcpy(to, &word, sizeof word);
+  }
+  HF_AVX512 static void read_below_line(std::byte* to, const std::byte* from, std::size_t count) {
+    if (count >= 32) {
+      read_half(to + count - 32, from + count - 32);
+      read_half(to, from);
+    } else if (count >= 16) {
+      read_quarter(to + count - 16, from + count - 16);
+      read_quarter(to, from);
+    } else if (count >= 8) {
+      read_word(to + count - 8, from + count - 8);
+      read_word(to, from);
+    } else {
+      for (std::size_t at = 0; at < count; ++at)  // In no order.
+        to[at] = from[at];
+    }
   }
   HF_AVX512 static __m512i round_keys() { return _mm512_load_si512(kSumConstants.round); }
 };
