@@ -95,7 +95,7 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
     } catch (Throwable failure) {
       IOUtils.closeAllQuietly(targets, budget);
       throw new BackendBuildingException(
-          "the keyed state of " + place.name() + " could not be restored into " + place.region(),
+          "the keyed state of " + place.name() + " could not be opened or restored in " + place.region(),
           failure);
     }
   }

@@ -43,7 +43,8 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
           .memoryType()
           .defaultValue(MemorySize.parse("256 gb"))
           .withDescription(
-              "In a directory: how large the files of one operator and slot may become. Each takes so much address space.");
+              "How large the store of one operator and slot may become, from 8 mb on. In a directory it takes so much address"
+                  + " space.");
 
   public static final ConfigOption<Boolean> MANAGED_MEMORY =
       ConfigOptions.key("state.backend.holdfast.memory.managed")
@@ -105,6 +106,10 @@ public final class HoldfastStateBackend extends AbstractManagedMemoryStateBacken
         config.getOptional(CheckpointingOptions.INCREMENTAL_CHECKPOINTS).orElse(other.incremental);
     regionMostBytes =
         config.getOptional(REGION_MAX_SIZE).map(MemorySize::getBytes).orElse(other.regionMostBytes);
+    if (regionMostBytes < StatePlace.LEAST_BYTES) {
+      throw new IllegalConfigurationException(
+          REGION_MAX_SIZE.key() + ": " + regionMostBytes + " bytes; 8 mb or more is allowed");
+    }
     managedMemory = config.getOptional(MANAGED_MEMORY).orElse(other.managedMemory);
     fixedMemoryBytes =
         config.getOptional(FIXED_MEMORY).map(MemorySize::getBytes).orElse(other.fixedMemoryBytes);

@@ -24,7 +24,12 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
   // Writers of smaller blocks wait more often for reclamation: with 64 KiB a window sum took a sixth longer.
   private static final String BLOCK_BYTES = "256K";
   private static final String SEGMENT_BYTES = "2M";
-  private static final long LEAST_BYTES = 8L << 20;
+  /** What a store needs. */
+  static final long LEAST_BYTES = 8L << 20;
+
+  StatePlace {
+    mostBytes = Math.max(mostBytes, LEAST_BYTES); // A smaller budget is kept to by what is counted against it.
+  }
 
   boolean inMemory() {
     return region.equals(DRAM);
@@ -38,7 +43,7 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
         .set("block_bytes", BLOCK_BYTES)
         .set("segment_bytes", SEGMENT_BYTES)
         .set("initial_bytes", SEGMENT_BYTES)
-        .set("max_bytes", String.valueOf(Math.max(mostBytes, LEAST_BYTES)));
+        .set("max_bytes", String.valueOf(mostBytes));
   }
 
   /** Null: in memory. */
@@ -94,9 +99,12 @@ record StatePlace(String region, String name, long mostBytes, MemoryBudget budge
   }
 
   private String moreSpace() {
-    return inMemory()
-        ? moreMemory()
-        : "Make room on its file system, or raise state.backend.holdfast.region.max-size or the parallelism.";
+    if (!inMemory()) {
+      return "Make room on its file system, or raise state.backend.holdfast.region.max-size or the parallelism.";
+    }
+    return mostBytes < budget.mostBytes()
+        ? "Raise state.backend.holdfast.region.max-size or the parallelism."
+        : moreMemory();
   }
 
   /** A store that found no space, or a key that is too long, says whose it is, and what can be done. */

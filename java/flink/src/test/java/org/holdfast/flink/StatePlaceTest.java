@@ -98,11 +98,28 @@ final class StatePlaceTest {
   @Test
   void aStoreThatIsTooLargeForItsPlaceNamesItsOperator() throws IOException {
     final byte[] part = checkpoint();
-    final StatePlace place =
-        new StatePlace(StatePlace.DRAM, "operator", 8 << 20, MemoryBudget.UNLIMITED);
+    final long most = 8 << 20;
+    final StatePlace place = new StatePlace(StatePlace.DRAM, "operator", most, new MemoryBudget(most));
     assertThatThrownBy(() -> place.restore(part, reader))
         .hasMessageContaining("HF_NO_SPACE: the keyed state of operator in dram")
+        .hasMessageContaining("may take 8388608 bytes")
         .hasMessageContaining("Raise taskmanager.memory.managed.size");
+  }
+
+  /** It said that 0 bytes were allowed, where 8 MiB were, and had another option raised. */
+  @Test
+  void aLimitOfTheRegionIsNamedWhereItIsWhatIsReached() throws IOException {
+    final byte[] part = checkpoint();
+    final StatePlace place = new StatePlace(StatePlace.DRAM, "operator", 0, MemoryBudget.UNLIMITED);
+    assertThatThrownBy(() -> place.restore(part, reader))
+        .hasMessageContaining("may take 8388608 bytes")
+        .hasMessageContaining("Raise state.backend.holdfast.region.max-size or the parallelism.");
+    final Configuration settings = new Configuration();
+    settings.set(HoldfastStateBackend.REGION_MAX_SIZE, MemorySize.parse("7 mb"));
+    assertThatThrownBy(
+            () -> new HoldfastStateBackend().configure(settings, getClass().getClassLoader()))
+        .isInstanceOf(IllegalConfigurationException.class)
+        .hasMessageContaining("region.max-size: 7340032 bytes; 8 mb or more is allowed");
   }
 
   /** Their files stayed as long as the process. */
