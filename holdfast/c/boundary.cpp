@@ -45,6 +45,10 @@ std::int32_t failed(Error error) noexcept {
   return static_cast<std::int32_t>(error.code);
 }
 
+std::int32_t failed(std::uintptr_t error_word) noexcept {
+  return failed(detail::ErrorWord::adopt(error_word).take());
+}
+
 std::int32_t out_of_memory() noexcept {
   last_code = Errc::kNoSpace;
   // Words would take memory.

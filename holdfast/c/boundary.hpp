@@ -26,6 +26,8 @@ namespace holdfast::c {
 
 // Keeps what went wrong in this thread, and returns its code.
 std::int32_t failed(Error error) noexcept;
+// The same of what a Status released: a success saves no registers for it.
+[[gnu::cold]] std::int32_t failed(std::uintptr_t error_word) noexcept;
 std::int32_t out_of_memory() noexcept;
 
 Error null_argument(const char* name);
@@ -37,7 +39,7 @@ std::int32_t boundary(Body&& body) noexcept {
     Status status = body();
     if (status) [[likely]]
       return HF_OK;
-    return failed(std::move(status).error());
+    return failed(std::move(status).pass_on().release());
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {
