@@ -1,11 +1,13 @@
+package org.holdfast;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.function.LongConsumer;
-import org.holdfast.Bytes;
-import org.holdfast.HoldfastOptions;
-import org.holdfast.HoldfastStore;
 
 /**
  * The loops of store_loop.cpp through JNI: JniLoop STORE RECORDS prints nanoseconds for a put of a new key, an overwrite,
- * a get, and a get of 64 in a call. The loops run beforehand on another store, so that they are compiled.
+ * a get, a get of two keys in turn, a get of 64 in a call, and a native call that does nothing. The loops run
+ * beforehand on another store, so that they are compiled. Times are those that the thread had the CPU.
  */
 public final class JniLoop {
   private static final long MIX = 0x9e3779b97f4a7c15L;
@@ -16,14 +18,15 @@ public final class JniLoop {
   private JniLoop() {}
 
   private static double nanosecondsOf(long count, LongConsumer body) {
-    final long begin = System.nanoTime();
+    final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    final long begin = threads.getCurrentThreadCpuTime();
     for (long i = 0; i < count; ++i) body.accept(i);
-    return (double) (System.nanoTime() - begin) / count;
+    return (double) (threads.getCurrentThreadCpuTime() - begin) / count;
   }
 
   private static double[] loops(String path, long count) {
     final Bytes key = new Bytes(KEY_BYTES), value = new Bytes(VALUE_BYTES);
-    final double[] took = new double[4];
+    final double[] took = new double[6];
     try (HoldfastStore store = HoldfastStore.open(path, new HoldfastOptions())) {
       final LongConsumer put =
           i -> {
@@ -33,19 +36,18 @@ public final class JniLoop {
           };
       took[0] = nanosecondsOf(count, put);
       took[1] = nanosecondsOf(count, i -> put.accept((i * MIX >>> 1) % count));
-      took[2] =
-          nanosecondsOf(
-              count,
-              i -> {
-                final long number = number(i, count);
-                key.buffer().putLong(0, number);
-                final long bytes =
-                    store.get(key.address(), KEY_BYTES, value.address(), VALUE_BYTES);
-                if (bytes != VALUE_BYTES || value.buffer().getLong(0) != number) {
-                  throw new IllegalStateException("a wrong value of " + number);
-                }
-              });
-      took[3] = getMany(store, count);
+      final LongConsumer get =
+          number -> {
+            key.buffer().putLong(0, number);
+            final long bytes = store.get(key.address(), KEY_BYTES, value.address(), VALUE_BYTES);
+            if (bytes != VALUE_BYTES || value.buffer().getLong(0) != number) {
+              throw new IllegalStateException("a wrong value of " + number);
+            }
+          };
+      took[2] = nanosecondsOf(count, i -> get.accept(number(i, count)));
+      took[3] = nanosecondsOf(count, i -> get.accept(number(i & 1, count)));
+      took[4] = getMany(store, count);
+      took[5] = nanosecondsOf(count, i -> Native.abiVersion());
     }
     key.keep();
     value.keep();
@@ -95,6 +97,6 @@ public final class JniLoop {
     final long count = Long.parseLong(words[1]);
     loops(words[0] + "-warm", Math.min(count, 200_000));
     final double[] took = loops(words[0], count);
-    System.out.printf("%.1f %.1f %.1f %.1f%n", took[0], took[1], took[2], took[3]);
+    for (double one : took) System.out.printf("%.1f ", one);
   }
 }
