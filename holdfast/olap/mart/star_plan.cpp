@@ -23,6 +23,22 @@ using sql::syntax::JoinKind;
 // Whole numbers have room in a query.
 sql::Type queried(const sql::Type& type) { return type.is_integer() ? sql::kBigIntType : type; }
 
+// What is computed of whole numbers is BIGINT, too, also of literals. Only a CAST keeps its type.
+sql::ExpressionPointer with_room(sql::ExpressionPointer expression) {
+  using sql::Operation;
+  if (expression == nullptr) return expression;
+  for (auto& argument : expression->arguments)
+    argument = with_room(std::move(argument));
+  const auto operation = expression->operation;
+  if (operation != Operation::kCast && operation != Operation::kTryCast &&
+      operation != Operation::kLiteral)
+    expression->type = HF_MUTANT("O57", queried(expression->type), expression->type);
+  return expression;
+}
+sql::ExpressionPointer finished(sql::ExpressionPointer bound) {
+  return folded_exactly(with_room(std::move(bound)));
+}
+
 Result<const sql::syntax::Query*> only_query(const std::vector<sql::syntax::Statement>& all) {
   if (all.size() != 1) return error_at({}, "one SELECT is wanted");
   const auto* statement = std::get_if<sql::syntax::QueryStatement>(&all[0]);
@@ -63,9 +79,12 @@ class Planner {
     HF_RETURN_IF_ERROR(bind_items());
     HF_RETURN_IF_ERROR(bind_keys());
     HF_RETURN_IF_ERROR(bind_order());
-    for (const auto& aggregate : plan_.aggregates) {
+    for (auto& aggregate : plan_.aggregates) {
       if (!sql::is_basic(aggregate.kind))
         return unsupported_at(aggregate.at, "an aggregate of a star but COUNT, SUM, MIN, MAX, AVG");
+      aggregate.argument = with_room(std::move(aggregate.argument));
+      aggregate.filter = with_room(std::move(aggregate.filter));
+      aggregate.type = queried(aggregate.type);
     }
     plan_.grouped = !plan_.keys.empty() || !plan_.aggregates.empty() || select_.having != nullptr;
     if (plan_.grouped) HF_RETURN_IF_ERROR(place());
@@ -149,7 +168,7 @@ class Planner {
       HF_ASSIGN_OR_RETURN(auto on, sql::bind_condition(*join.on, scope_));
       const bool left = join.kind == JoinKind::kLeft;
       const auto first = plan_.filters.size();
-      split(folded_exactly(std::move(on)), plan_.filters);
+      split(finished(std::move(on)), plan_.filters);
       if (left && (plan_.filters.size() != first + 1 || !key_of(*plan_.filters.back())))
         return unsupported_at(join.at, "a condition of a LEFT JOIN beside its key",
                               "write CASE WHEN … THEN … END where its columns are read; "
@@ -158,7 +177,7 @@ class Planner {
     }
     if (select_.where == nullptr) return {};
     HF_ASSIGN_OR_RETURN(auto where, sql::bind_condition(*select_.where, scope_));
-    split(folded_exactly(std::move(where)), plan_.filters);
+    split(finished(std::move(where)), plan_.filters);
     return {};
   }
 
@@ -260,7 +279,7 @@ class Planner {
     auto scope = scope_;
     scope.aggregates = &plan_.aggregates;
     HF_ASSIGN_OR_RETURN(plan_.having, sql::bind_condition(*select_.having, scope));
-    plan_.having = folded_exactly(std::move(plan_.having));
+    plan_.having = finished(std::move(plan_.having));
     return {};
   }
 
@@ -292,7 +311,7 @@ class Planner {
       return unsupported_at(expression.at, "an INTERVAL as a value of a query");
     if (has(*bound, sql::Operation::kGrouping))
       return unsupported_at(expression.at, "GROUPING in a query to a star");
-    return folded_exactly(std::move(bound));
+    return finished(std::move(bound));
   }
 
   // The item that a word or a number of GROUP BY or ORDER BY stands for.
@@ -321,7 +340,7 @@ class Planner {
         plan_.keys.push_back(sql::clone(*plan_.items[*item]));
       } else {
         HF_ASSIGN_OR_RETURN(auto bound, sql::bind(*key, scope_));
-        plan_.keys.push_back(folded_exactly(std::move(bound)));
+        plan_.keys.push_back(finished(std::move(bound)));
       }
       if (has(*plan_.keys.back(), sql::Operation::kAggregate))
         return error_at(key->at, "an aggregate cannot stand in GROUP BY");

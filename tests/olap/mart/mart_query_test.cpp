@@ -232,6 +232,30 @@ TEST(MartQuery, SumsHave128BitsAndWhatDoesNotFitIsAnError) {
             "line 1, column 19: the result does not fit BIGINT; CAST an operand to DECIMAL(38, 0)");
 }
 
+std::string message_of(const MartStore& store, const std::string& text) {
+  const auto found = ask(store, text);
+  return found ? "" : found.error().detail;
+}
+
+// The type of a literal was INT, and so was that of its sum: a count by CASE ended at 2^31.
+TEST(MartQuery, SumsOfLiteralsAndOfLengthsHaveTheRoomOfABigint) {
+  auto mart = empty_mart();
+  load_data(*mart.store, SalesData(5, 30)).value();
+  EXPECT_EQ(
+      rows(*mart.store,
+           "SELECT SUM(2000000000), SUM(CASE WHEN id >= 0 THEN 2000000000 ELSE 0 END), "
+           "SUM(CHAR_LENGTH('abc') * 1000000000), SUM(CAST(100 AS TINYINT)), "
+           "AVG(2147483647 + 1), MAX(2147483647) + 1 FROM sales"),
+      std::vector<std::string>{"60000000000|60000000000|90000000000|3000|2147483648|2147483648|"});
+  EXPECT_EQ(rows(*mart.store,
+                 "SELECT 2000000000 * 2, COUNT(*) FROM sales "
+                 "WHERE id < 1000000 * 1000000 GROUP BY 2000000000 * 2 "
+                 "HAVING COUNT(*) * 2000000000 > 0 ORDER BY 2000000000 * 2"),
+            std::vector<std::string>{"4000000000|30|"});
+  EXPECT_EQ(message_of(*mart.store, "SELECT SUM(CAST(200 AS TINYINT)) FROM sales"),
+            "line 1, column 12: '200' is no TINYINT; TRY_CAST gives NULL");
+}
+
 TEST(MartQuery, WhatNoRowReachesIsNoError) {
   auto mart = empty_mart();
   SalesData data(6, 100);
@@ -315,11 +339,6 @@ TEST(MartQuery, ErrorsSayWhereAndWhatToDo) {
 }
 
 // What the query says is wrong; nothing: no error.
-std::string message_of(const MartStore& store, const std::string& text) {
-  const auto found = ask(store, text);
-  return found ? "" : found.error().detail;
-}
-
 TEST(MartQuery, NumbersOverGroupsAndOfLiteralsDoNotWrap) {
   auto mart = empty_mart();
   SalesData data(5, 0);
