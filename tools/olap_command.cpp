@@ -135,7 +135,7 @@ Status load_all(const OlapArguments& arguments) {
   for (std::size_t i = 0; i < tables.size(); ++i)
     note("{}: {}\n", tables[i].name, counted(report.rows[i], "row"));
   if (report.unknown_keys > 0)
-    note("{} keys that no dimension has became NULL\n", with_separators(report.unknown_keys));
+    note("{} that no dimension has became NULL\n", counted(report.unknown_keys, "key"));
   const auto bytes = static_cast<double>(version->catalogue().fact_bytes());
   std::uint64_t all = 0;
   for (const auto& extent : version->catalogue().extents())
@@ -168,7 +168,7 @@ Status append(const OlapArguments& arguments) {
     HF_ASSIGN_OR_RETURN(const auto report, load.finish(""));
     note("{}: {} more\n", arguments.table, counted(report.rows[*table], "row"));
     if (report.unknown_keys > 0)
-      note("{} keys that no dimension has became NULL\n", with_separators(report.unknown_keys));
+      note("{} that no dimension has became NULL\n", counted(report.unknown_keys, "key"));
   }
   const auto small = small_blocks(mart.store->version()->catalogue());
   if (small < kMergeFrom) return {};

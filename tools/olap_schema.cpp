@@ -156,6 +156,11 @@ class SchemaReader {
     const auto* key = node.find("key");
     if (key == nullptr)
       add(node.position, "\"key\" is missing: the column that the fact's keys name");
+    else if (key->value->kind == Kind::kList)
+      add(key->value->position,
+          "key: a key of several columns is not supported; make one column of them in the files, "
+          "as "
+          "\"a-b\"");
     else
       table.key = column(table, *key->value).value_or(0);
     const auto* order = node.find("order");

@@ -79,8 +79,9 @@ Status Schema::validate() const {
   for (std::size_t number = 0; number < tables.size(); ++number) {
     const auto& name = tables[number].name;
     if (name.empty() || !names.insert(name).second)
-      return Error{Errc::kInvalidOption,
-                   "star: the table " + escape(name) + (name.empty() ? "" : " twice")};
+      return Error{Errc::kInvalidOption, name.empty()
+                                             ? "star: a table without a name"
+                                             : "star: the table " + escape(name) + " twice"};
     HF_RETURN_IF_ERROR(check_columns(*this, number));
   }
   return {};

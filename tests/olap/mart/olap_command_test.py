@@ -109,6 +109,8 @@ class OlapCommand(unittest.TestCase):
                 (good.replace('sold: days', 'sold: dyas'), '"sold": the name of a dimension is wanted'),
                 (good.replace('order:', 'oder:'), 'did you mean "order"?'),
                 (good.replace('customer: BIGINT', 'customer: STRING'), "and the key of customers is BIGINT"),
+                (good.replace('key: ckey', 'key: [ckey, region]'), 'a key of several columns is not supported'),
+                (good.replace('name: sales', 'name: ""'), 'star: a table without a name'),
                 ('fact: 7', 'fact: a map is wanted')):
             description.write_text(wrong)
             said = self.run_olap('load', '--schema', str(description), '--region', self.region, code=2).stderr
@@ -195,6 +197,10 @@ class OlapCommand(unittest.TestCase):
         more.write_text(header + '\n1,77777,,2026-02-01,,,,,,,\n')
         self.assertIn("customers has no row with this key", self.run_olap(
             'append', '--region', self.region, '--table', 'sales', '--file', str(more), code=1).stderr)
+        lenient = self.dir / 'lenient.yaml'
+        lenient.write_text((self.dir / 'star.yaml').read_text().replace('unknown_keys: refuse', '') + '\nunknown_keys: "null"\n')
+        self.assertIn('\n1 key that no dimension has became NULL', self.run_olap(
+            'append', '--region', self.region, '--table', 'sales', '--file', str(more), '--schema', str(lenient)).stderr)
 
     def test_loads_and_appends_that_are_killed(self):
         self.load(2000)
