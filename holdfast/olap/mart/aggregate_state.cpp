@@ -20,9 +20,8 @@ AggregateState::Kind AggregateState::kind_of(const sql::Aggregate& aggregate) {
   return form == Form::kWide ? Kind::kWideExtreme : Kind::kExtreme;
 }
 
-AggregateState::AggregateState(const sql::Aggregate& aggregate)
-    : aggregate_(&aggregate), kind_(kind_of(aggregate)) {
-  if (aggregate.argument != nullptr) form_ = form_of(aggregate.argument->type);
+AggregateState::AggregateState(const sql::Aggregate& aggregate, Form form)
+    : aggregate_(&aggregate), kind_(kind_of(aggregate)), form_(form) {
   if (aggregate.distinct) distinct_.emplace(form_);
 }
 

@@ -21,8 +21,8 @@ namespace holdfast::olap::mart {
 
 class AggregateState {
  public:
-  // The aggregate must outlive this.
-  explicit AggregateState(const sql::Aggregate& aggregate);
+  // Values come in this form. The aggregate must outlive this.
+  AggregateState(const sql::Aggregate& aggregate, Form form);
 
   // Groups up to `count`, which only grows.
   void grow(std::size_t count);
@@ -50,7 +50,7 @@ class AggregateState {
 
   const sql::Aggregate* aggregate_;
   Kind kind_;
-  Form form_ = Form::kNumbers;  // Of the argument.
+  Form form_;  // Of the argument.
   std::vector<std::int64_t> counts_;
   std::vector<sql::Int128> sums_;  // Of wide extremes: these.
   std::vector<double> reals_, lost_;

@@ -121,6 +121,14 @@ Status add_aggregates(const StarPlan& plan, PreparedPlan& prepared) {
   };
   for (const auto& aggregate : plan.aggregates) {
     HF_RETURN_IF_ERROR(compile(aggregate.argument, prepared.arguments));
+    auto& argument = prepared.arguments.back();
+    // A text counts as its number: the text itself need not be looked at in each row.
+    if (aggregate.kind == sql::AggregateKind::kCount && aggregate.distinct && argument->slot() &&
+        argument->form() == Form::kTexts) {
+      HF_ASSIGN_OR_RETURN(auto numbers,
+                          prepared.columns.numbers(*argument->slot(), *aggregate.argument));
+      argument->look_up_numbers(std::move(numbers));
+    }
     HF_RETURN_IF_ERROR(compile(aggregate.filter, prepared.conditions));
   }
   return {};

@@ -84,9 +84,8 @@ Status Program::run_lookup(const Input& input, std::span<const std::uint32_t> ro
                            Vector& out) const {
   std::vector<std::uint32_t> indexes;
   HF_RETURN_IF_ERROR(input.indexes(*slot_, rows, indexes));
-  const auto form = form_of(type());
-  out.reset(form, rows.size());
-  switch (form) {
+  out.reset(form_, rows.size());
+  switch (form_) {
     case Form::kNumbers: look_up(values_->numbers, indexes, out.numbers); break;
     case Form::kWide: look_up(values_->wide, indexes, out.wide); break;
     case Form::kReals: look_up(values_->reals, indexes, out.reals); break;
@@ -99,6 +98,11 @@ Status Program::run_lookup(const Input& input, std::span<const std::uint32_t> ro
   out.null.resize(rows.size());
   look_up(values_->null, indexes, out.null);
   return {};
+}
+
+void Program::look_up_numbers(Vector numbers) {
+  form_ = Form::kNumbers;
+  values_ = std::make_shared<const Vector>(std::move(numbers));
 }
 
 // AND stops at false, OR at true, for each row: what stands behind is not computed then.

@@ -57,14 +57,19 @@ class Program {
   static Result<Program> compile(const sql::Expression& expression, const Columns& columns);
 
   const sql::Type& type() const { return expression_->type; }
+  // Of what run() gives.
+  Form form() const { return form_; }
   Status run(const Input& input, std::span<const std::uint32_t> rows, Vector& out) const;
   // Where all of it is looked up: the slot, and the value for each index.
   std::optional<std::uint32_t> slot() const { return slot_; }
   const Vector& looked_up() const { return *values_; }
+  // From now on these are looked up in the slot, whole numbers.
+  void look_up_numbers(Vector numbers);
   bool is_literal() const { return expression_->operation == sql::Operation::kLiteral; }
 
  private:
-  explicit Program(const sql::Expression& expression) : expression_(&expression) {}
+  explicit Program(const sql::Expression& expression)
+      : expression_(&expression), form_(form_of(expression.type)) {}
   Status run_arguments(const Input& input, std::span<const std::uint32_t> rows,
                        std::vector<Vector>& arguments) const;
   Status run_lookup(const Input& input, std::span<const std::uint32_t> rows, Vector& out) const;
@@ -72,6 +77,7 @@ class Program {
   Status run_choice(const Input& input, std::span<const std::uint32_t> rows, Vector& out) const;
 
   const sql::Expression* expression_;
+  Form form_;
   std::optional<std::uint32_t> slot_;
   std::shared_ptr<const Vector> values_;
   std::vector<Program> arguments_;

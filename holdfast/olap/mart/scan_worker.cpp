@@ -50,8 +50,10 @@ ScanWorker::ScanWorker(const StarPlan& plan, const PreparedPlan& prepared,
       table_(key_words_),
       texts_(prepared.keys.size()),
       rows_kept_(rows_kept(plan)) {
-  for (const auto& aggregate : plan.aggregates)
-    states_.emplace_back(aggregate);
+  for (std::size_t i = 0; i < plan.aggregates.size(); ++i) {
+    const auto& argument = prepared.arguments[i];
+    states_.emplace_back(plan.aggregates[i], argument ? argument->form() : Form::kNumbers);
+  }
   if (plan.grouped) grow();
 }
 
@@ -287,6 +289,7 @@ void ScanWorker::merge(ScanWorker& other) {
 
 sql::Row ScanWorker::keys_of(std::size_t group) const {
   sql::Row row;
+  row.reserve(prepared_.keys.size() + states_.size());  // What rows() puts behind them, too.
   std::size_t at = 0;
   for (std::size_t k = 0; k < prepared_.keys.size(); ++k) {
     const auto& key = prepared_.keys[k];

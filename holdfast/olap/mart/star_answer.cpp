@@ -66,6 +66,8 @@ struct Ordered {
 Result<std::vector<Ordered>> groups_with_keys(const StarPlan& plan, std::vector<sql::Row> groups) {
   HF_RETURN_IF_ERROR(drop_by_having(plan, groups));
   std::vector<Ordered> all(groups.size());
+  for (auto& one : all)
+    one.keys.reserve(plan.order.size());
   for (const auto& key : plan.order) {
     HF_ASSIGN_OR_RETURN(const auto values, over_groups(plan, *key.value, groups));
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
+
 namespace holdfast::olap::mart {
 namespace {
 
@@ -264,7 +266,12 @@ Result<Coded> StarColumns::codes(std::uint32_t slot, const sql::Expression& expr
   const auto& of = column(slot);
   if (of.references == 0) {
     HF_ASSIGN_OR_RETURN(const auto values, over(slot, expression));
-    return coded(values, expression.type);
+    if (!all_differ(slot, expression)) return coded(values, expression.type);
+    Coded each{first_numbers(indexes(slot)), {}};
+    each.values.reserve(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      each.values.push_back(values.value(expression.type, i));
+    return each;
   }
   const DimensionColumns columns(
       version_, of.references, in_dimension(sources_, version_.schema().tables[of.references].key));
@@ -285,6 +292,22 @@ Result<Coded> StarColumns::codes(std::uint32_t slot, const sql::Expression& expr
   for (const auto place : places)
     all.codes.push_back(few.codes[place]);
   return all;
+}
+
+Result<Vector> StarColumns::numbers(std::uint32_t slot, const sql::Expression& expression) const {
+  Vector numbers;
+  numbers.reset(Form::kNumbers, indexes(slot));
+  if (all_differ(slot, expression)) {
+    std::iota(numbers.numbers.begin(), numbers.numbers.end(), 0);
+    numbers.set_null(0);
+    return numbers;
+  }
+  HF_ASSIGN_OR_RETURN(const auto coded, codes(slot, expression));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers.numbers[i] = coded.codes[i];
+    if (HF_MUTANT("O58", coded.values[coded.codes[i]].null, false)) numbers.set_null(i);
+  }
+  return numbers;
 }
 
 Status BlockInput::values(std::uint32_t column, std::span<const std::uint32_t> rows,

@@ -38,6 +38,8 @@ class StarColumns : public Columns {
   Result<Vector> over(std::uint32_t slot, const sql::Expression& expression) const override;
   // As over(), with equal values as one number.
   Result<Coded> codes(std::uint32_t slot, const sql::Expression& expression) const;
+  // As codes(), as whole numbers for COUNT(DISTINCT …): NULL where the value is.
+  Result<Vector> numbers(std::uint32_t slot, const sql::Expression& expression) const;
 
   const MartVersion& version() const { return version_; }
   std::uint32_t table() const { return table_; }
@@ -51,6 +53,10 @@ class StarColumns : public Columns {
  private:
   const Column& column(std::uint32_t number) const {
     return version_.schema().tables[table_].columns[number];
+  }
+  // Whether each index has a value that no other one has.
+  bool all_differ(std::uint32_t slot, const sql::Expression& expression) const {
+    return column(slot).references == 0 && expression.operation == sql::Operation::kColumn;
   }
 
   const MartVersion& version_;

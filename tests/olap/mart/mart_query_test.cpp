@@ -99,6 +99,13 @@ TEST(MartQuery, AggregatesOfDistinctValuesAndOfAllForms) {
     EXPECT_GT(compare(*mart.store, dull, text + " FROM sales", 2), 0u);
     EXPECT_GT(compare(*mart.store, dull, text + " FROM sales GROUP BY sold", 7), 1u);
   }
+  // Texts that an index leads to count by their numbers.
+  for (const std::string of : {"region", "NULLIF(region, 'ASIA')", "UPPER(channel)", "nation"}) {
+    const auto text = "SELECT COUNT(DISTINCT " + of + "), COUNT(DISTINCT " + of +
+                      ") FILTER (WHERE id > 9) FROM sales LEFT JOIN customers ON customer = ckey";
+    EXPECT_GT(compare(*mart.store, dull, text, 3), 0u);
+    EXPECT_GT(compare(*mart.store, dull, text + " GROUP BY sold", 2), 1u);
+  }
   EXPECT_GT(compare(*mart.store, dull,
                     "SELECT MAX(CAST(price AS DOUBLE)), "
                     "MIN(CAST(id AS DOUBLE)), MIN(TRY_CAST(price AS DOUBLE)) "

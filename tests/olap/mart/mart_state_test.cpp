@@ -30,7 +30,7 @@ std::string merged(const std::string& aggregate, const std::string& type,
       vector.set(form, i, values[i]);
     state.add(std::vector<std::uint32_t>(values.size(), group), &vector);
   };
-  AggregateState one(of), other(of);
+  AggregateState one(of, form), other(of, form);
   one.grow(2), other.grow(2);
   add(one, 1, first);
   add(other, 0, second);
