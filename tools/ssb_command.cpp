@@ -147,7 +147,9 @@ void add_run(CLI::App& ssb, const std::shared_ptr<SsbArguments>& arguments, int&
   add_source(run, *arguments, "--data");
   add_region(run, *arguments, "Where the star is, or is loaded to (default: dram)");
   add_threads(run, *arguments);
-  run.add_option("--queries", arguments->queries, "q1.1,q1.2,… or all")->capture_default_str();
+  run.add_option("--queries", arguments->queries,
+                 "q1.1,q1.2,… or all; q1.3p and q2.3p are by the paper's prose")
+      ->capture_default_str();
   run.add_option("--repeat", arguments->repeat, "Timed rounds over all queries")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

@@ -12,9 +12,18 @@ namespace {
 
 constexpr std::array kWidths{VectorWidth::kPortable, VectorWidth::kAvx2, VectorWidth::kAvx512};
 
+// The thirteen, and those two by the paper's prose.
+std::vector<StarQuery> asked() {
+  std::vector<StarQuery> all(ssb::queries().begin(), ssb::queries().end());
+  const auto prose = ssb::queries_of("q1.3p,q2.3p").value();
+  for (const auto* query : prose)
+    all.push_back(*query);
+  return all;
+}
+
 void expect_equal(const StarStore& store, const std::map<std::string, DullAnswer>& dull, Team& team,
                   VectorWidth width) {
-  for (const auto& query : ssb::queries()) {
+  for (const auto& query : asked()) {
     const auto ours = answer(query, store, team, kernels(width)).value();
     EXPECT_EQ(ours.table, dull.at(query.name).table)
         << query.name << ", " << name(width) << ", " << team.size() << " threads\n"
@@ -27,7 +36,7 @@ void expect_equal(const StarStore& store, const std::map<std::string, DullAnswer
 void expect_rows_equal(const StarStore& store, const std::map<std::string, DullAnswer>& dull,
                        Team& team) {
   const auto built = copies_of(*store.rows());
-  for (const auto& query : ssb::queries()) {
+  for (const auto& query : asked()) {
     const auto ours = answer(query, *store.rows(), built.copies, team).value();
     EXPECT_EQ(ours.table, dull.at(query.name).table)
         << query.name << ", rows, " << team.size() << " threads\n"

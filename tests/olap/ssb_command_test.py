@@ -136,6 +136,17 @@ class Ssb(unittest.TestCase):
             self.assertGreater(query['bytes_touched'], 0)
             self.assertGreaterEqual(query['bytes_read'], query['bytes_touched'])
 
+    # The paper's prose and its SQL contradict each other; only the SQL could be asked.
+    def test_the_prose_of_the_paper_has_queries_of_its_own(self):
+        out = self.dir / 'out'
+        self.ssb('run', '--sf', 0.1, '--queries', 'q1.3,q1.3p,q2.3,q2.3p', '--repeat', 1, '--out', out)
+        text = {name: (out / f'{name}.csv').read_text() for name in ('q1_3', 'q1_3p', 'q2_3', 'q2_3p')}
+        self.assertNotEqual(text['q1_3'], text['q1_3p'])
+        self.assertIn('MFGR#2221', text['q2_3'])
+        self.assertIn('MFGR#2339', text['q2_3p'])
+        everything = json.loads(self.ssb('run', '--sf', 0.001, '--repeat', 1, '--json').stdout)
+        self.assertEqual([query['name'] for query in everything['queries']], QUERIES)
+
     def test_a_damaged_star_is_named_and_not_asked(self):
         star = self.dir / 'star'
         self.ssb('load', '--sf', 0.02, '--region', star)

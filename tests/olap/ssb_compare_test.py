@@ -142,6 +142,7 @@ class Compare(unittest.TestCase):
             for threads in [1, 4]:
                 self.ssb(*words, there[0], '--kernel', kernel, '--threads', threads)
         self.ssb(*words, there[0], '--layout', 'row')
+        self.ssb(*words, ','.join(there), '--queries', 'q1.3p,q2.3p')
 
 
 unittest.main()
