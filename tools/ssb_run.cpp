@@ -64,8 +64,15 @@ struct Timing {
   std::uint64_t rows = 0;
   SsbEngine::Bytes bytes{};
   std::vector<double> seconds;
+  std::vector<OperatorSeconds> operators{};  // In these rounds.
 
   double median() const { return results::median(seconds); }
+  double median(double OperatorSeconds::* part) const {
+    std::vector<double> parts;
+    for (const auto& round : operators)
+      parts.push_back(round.*part);
+    return results::median(parts);
+  }
 };
 
 struct Run {
@@ -101,6 +108,14 @@ void print_table(const Run& run) {
       std::exp(logs / static_cast<double>(run.timings.size())) * 1e3);
 }
 
+void print_operators(const Run& run) {
+  out("\n{:<6} {:>10} {:>10} {:>10}\n", "query", "bind us", "scan us", "order us");
+  for (const auto& timing : run.timings)
+    out("{:<6} {:>10.1f} {:>10.1f} {:>10.1f}\n", timing.query->name,
+        timing.median(&OperatorSeconds::bind) * 1e6, timing.median(&OperatorSeconds::scan) * 1e6,
+        timing.median(&OperatorSeconds::order) * 1e6);
+}
+
 SsbTimes times_of(const Run& run) {
   SsbTimes times;
   for (const auto& timing : run.timings) {
@@ -129,6 +144,10 @@ nlohmann::ordered_json to_json(const Run& run) {
          {"seconds", timing.seconds},
          {"ns_per_row",
           median * 1e9 / static_cast<double>(std::max<std::uint64_t>(run.fact_rows, 1))},
+         {"operator_seconds",
+          {{"bind", timing.median(&OperatorSeconds::bind)},
+           {"scan", timing.median(&OperatorSeconds::scan)},
+           {"order", timing.median(&OperatorSeconds::order)}}},
          {"rows_passed", timing.rows},
          {"result_rows", timing.table.rows.size()},
          {"bytes_touched", timing.bytes.needed},
@@ -253,6 +272,7 @@ Status run_queries(const SsbArguments& arguments) {
       const auto begin = Clock::now();
       HF_ASSIGN_OR_RETURN(const auto again, engine.answer(*timing.query, team));
       timing.seconds.push_back(seconds_since(begin));
+      timing.operators.push_back(again.seconds);
       if (again.table != timing.table)
         return Error{Errc::kCorrupt, timing.query->name + ": two rounds gave different answers"};
       HF_RETURN_IF_ERROR(others.ask(i, *timing.query, timing.table, true));
@@ -266,6 +286,7 @@ Status run_queries(const SsbArguments& arguments) {
     return {};
   }
   print_table(run);
+  print_operators(run);
   if (!others.empty()) others.print(times_of(run));
   return {};
 }

@@ -167,9 +167,16 @@ ResultTable to_table(const StarQuery& query, std::span<const GroupLabels> groups
 
 Result<Answer> answer(const StarQuery& query, const StarVersion& star, Team& team,
                       const Kernels& kernels) {
+  OperatorClock clock;
+  Answer answer;
   HF_ASSIGN_OR_RETURN(const auto bound, bind(query, star.catalogue()));
+  answer.seconds.bind = clock.lap();
   HF_ASSIGN_OR_RETURN(const auto result, scan(star, bound, team, kernels));
-  return Answer{to_table(query, bound.groups, result.cells), result.rows};
+  answer.rows = result.rows;
+  answer.seconds.scan = clock.lap();
+  answer.table = to_table(query, bound.groups, result.cells);
+  answer.seconds.order = clock.lap();
+  return answer;
 }
 
 Result<Answer> answer(const StarQuery& query, const StarStore& store, Team& team,

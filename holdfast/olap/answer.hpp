@@ -1,7 +1,10 @@
 // answer.hpp: a query from its text-like form to rows of text.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -11,9 +14,30 @@
 
 namespace holdfast::olap {
 
+// Where the time of a query went. The scan is one pass: filters, joins and sums take turns in it.
+struct OperatorSeconds {
+  double bind = 0;   // Conditions on dimensions become ranges and tables.
+  double scan = 0;   // All blocks, by all workers, and what these found as one.
+  double order = 0;  // Groups get their labels, and rows their order.
+};
+
 struct Answer {
   ResultTable table;
   std::uint64_t rows = 0;  // Of the fact table, that passed.
+  OperatorSeconds seconds{};
+};
+
+// The times between steps that follow one another.
+class OperatorClock {
+ public:
+  double lap() {
+    const auto before = std::exchange(at_, Clock::now());
+    return std::chrono::duration<double>(at_ - before).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point at_ = Clock::now();
 };
 
 // Binds, scans, orders. Requires a loaded star of columns. Threads: one query at a time per team.

@@ -133,8 +133,16 @@ class Ssb(unittest.TestCase):
         self.assertEqual([query['name'] for query in document['queries']], ['q1.1', 'q3.1'])
         for query in document['queries']:
             self.assertEqual(len(query['seconds']), 3)
+            self.assertEqual(list(query['operator_seconds']), ['bind', 'scan', 'order'])
+            self.assertTrue(all(seconds > 0 for seconds in query['operator_seconds'].values()))
+            self.assertLess(query['operator_seconds']['scan'], max(query['seconds']))
             self.assertGreater(query['bytes_touched'], 0)
             self.assertGreaterEqual(query['bytes_read'], query['bytes_touched'])
+
+    def test_the_time_of_each_operator_is_in_the_table(self):
+        for layout in ('column', 'row'):
+            text = self.ssb('run', '--sf', 0.01, '--queries', 'q1.1,q3.1', '--repeat', 3, '--layout', layout).stdout
+            self.assertRegex(text, r'query +bind us +scan us +order us\nq1.1 +[0-9.]+ +[0-9.]+ +[0-9.]+\nq3.1 ')
 
     # The paper's prose and its SQL contradict each other; only the SQL could be asked.
     def test_the_prose_of_the_paper_has_queries_of_its_own(self):

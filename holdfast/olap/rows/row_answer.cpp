@@ -178,7 +178,10 @@ Result<LabelledCells> label(const StarQuery& query, const GroupCells& cells) {
 
 Result<Answer> answer(const StarQuery& query, const StoredRows& rows, const DimensionCopies& copies,
                       Team& team) {
+  OperatorClock clock;
+  Answer answer;
   HF_ASSIGN_OR_RETURN(const auto bound, bind(query, rows));
+  answer.seconds.bind = clock.lap();
   std::vector<std::unique_ptr<RowWorker>> workers;
   for (unsigned i = 0; i < team.size(); ++i)
     workers.push_back(
@@ -202,16 +205,18 @@ Result<Answer> answer(const StarQuery& query, const StoredRows& rows, const Dime
     return Error{Errc::kNoSpace,
                  query.name + ": no memory for so many groups; fewer threads need less"};
   GroupCells cells;
-  std::uint64_t passed = 0;
   for (const auto& worker : workers) {
-    passed += worker->passed();
+    answer.rows += worker->passed();
     for (const auto& [key, cell] : worker->cells()) {
       cells[key].sum += cell.sum;
       cells[key].rows += cell.rows;
     }
   }
+  answer.seconds.scan = clock.lap();
   HF_ASSIGN_OR_RETURN(const auto labelled, label(query, cells));
-  return Answer{to_table(query, labelled.groups, labelled.cells), passed};
+  answer.table = to_table(query, labelled.groups, labelled.cells);
+  answer.seconds.order = clock.lap();
+  return answer;
 }
 
 std::uint64_t touched_bytes(const StarQuery& query, const StoredRows& rows, std::uint64_t passed) {
