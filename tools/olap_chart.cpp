@@ -190,7 +190,8 @@ Result<std::string> chart_page(const StarAnswer& answer, ChartKind kind, const s
     legend += fmt::format("<span style=\"color:{}\">&#9632;</span> {} ",
                           kColours[i % kColours.size()], markup_free(answer.names[series[i]]));
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta "
+      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta "
       "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
       "'unsafe-inline'\">\n<title>{0}</title>\n<style>{1}</style>\n<h1>{0}</h1>\n<p>{2}</p>\n<div>"
       "{3}</div>\n<div>{4}</div></html>\n",

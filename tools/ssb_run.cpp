@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -135,6 +136,7 @@ nlohmann::ordered_json to_json(const Run& run) {
   document["kernel"] = run.kernel;
   document["reading_bytes_per_second"] = run.bandwidth;
   document["reading_from_caches"] = run.cached;
+  document["environment"] = environment_json();
   for (const auto& timing : run.timings) {
     const auto median = timing.median();
     document["queries"].push_back(
@@ -183,6 +185,14 @@ VectorWidth star_width_of(std::string_view kernel) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json environment_json() {
+  nlohmann::ordered_json document;
+  const auto machine = results::environment();
+  for (const auto& field : machine.all())
+    std::visit([&](const auto& value) { document[field.name] = value; }, field.value);
+  return document;
+}
 
 Pinning pinning_of(std::string_view word) {
   if (word == "core") return Pinning::kCore;

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include <holdfast/base/result.hpp>
 #include <holdfast/memory/region.hpp>
 #include <holdfast/olap/places.hpp>
@@ -30,6 +32,9 @@ struct SsbArguments {
   unsigned repeat = 5;
   bool json = false;
 };
+
+// The machine and the build, for JSON.
+nlohmann::ordered_json environment_json();
 
 // "auto", "none", "node", "core".
 olap::Pinning pinning_of(std::string_view word);

@@ -13,6 +13,7 @@
 
 #include <holdfast/memory/topology.hpp>
 #include <holdfast/olap/ssb/queries.hpp>
+#include <holdfast/results/environment.hpp>
 #include <holdfast/results/output.hpp>
 #include <holdfast/results/statistics.hpp>
 
@@ -205,15 +206,18 @@ class Suite {
       text += fmt::format(" {:>10.2f} {:>10.2f}\n", slower(0, 1, i, i + 1)[0],
                           slower(2, 3, i, i + 1)[0]);
     }
+    return text;
+  }
+
+  std::string slowdowns() const {
     const auto queries = ssb::queries().size();
     const auto row = slower(0, 1, 0, queries), column = slower(2, 3, 0, queries);
-    text += fmt::format(
+    return fmt::format(
         "{} over DRAM, geometric mean: rows {:.2f}, columns {:.2f}; flight 1: {:.2f}, {:.2f}.\n"
         "Published, PMem over DRAM, 36 threads, scale 100: 1.66 on average, 1.4 (Q3.3) to 3 "
         "(Q1.3);\nflight 1: 1.3 s and 0.5 s. Hyrise, scale 50: 5.3 on average, 2.5 to 7.7.\n",
         medium_, geometric_mean(row), geometric_mean(column), geometric_mean(slower(0, 1, 0, 3)),
         geometric_mean(slower(2, 3, 0, 3)));
-    return text;
   }
 
   // Nanoseconds per fact row and core: so machines and scales compare.
@@ -262,11 +266,9 @@ class Suite {
   }
 
   Json document() const {
-    Json document{{"command", "ssb suite"},
-                  {"scale", arguments_.scale},
-                  {"fact_rows", rows_},
-                  {"numa_nodes", nodes_},
-                  {"rows", Json::array()}};
+    Json document{
+        {"command", "ssb suite"}, {"scale", arguments_.scale},         {"fact_rows", rows_},
+        {"numa_nodes", nodes_},   {"environment", environment_json()}, {"rows", Json::array()}};
     const auto add = [&](const Subject& subject, const std::string& operation, unsigned threads,
                          const std::vector<double>& seconds) {
       const auto time = results::estimate(seconds);
@@ -292,17 +294,25 @@ class Suite {
     return document;
   }
 
-  std::vector<std::pair<std::string, std::string>> sections() const {
+  // The table's columns are set; the words flow.
+  struct Section {
+    std::string title, table, words;
+  };
+  std::vector<Section> sections() const {
+    const auto machine = results::environment();
     return {
         {fmt::format("{} fact rows (scale {}), {}, {} in turn; all answers equal, row by "
-                     "row.\n",
+                     "row.",
                      with_separators(rows_), arguments_.scale,
                      counted(arguments_.threads, "thread"), counted(arguments_.repeat, "round")),
-         ""},
-        {"Figure 14b: thirteen queries on two media", figure_14b()},
-        {"Table 1: Q2.1 by threads, sockets and pinning", table_1()},
-        {"Section 7: price and performance", prices()},
-        {"Sections 3 to 5: reading, writing, mixed and random access",
+         "",
+         fmt::format("{}, {}, kernel {}, {}.\n", machine.text("cpu_model"),
+                     counted(static_cast<std::uint64_t>(machine.number("cpus_usable")), "CPU"),
+                     machine.text("kernel"), machine.text("utc_time"))},
+        {"Figure 14b: thirteen queries on two media", figure_14b(), slowdowns()},
+        {"Table 1: Q2.1 by threads, sockets and pinning", table_1(), ""},
+        {"Section 7: price and performance", "", prices()},
+        {"Sections 3 to 5: reading, writing, mixed and random access", "",
          "holdfast bench run workloads/olap/sequential_reads.yaml --dram --scale auto\n"
          "and sequential_writes, mixed_and_random, two_sockets; holdfast bench report draws "
          "them\nbeside the published figures.\n"}};
@@ -310,12 +320,15 @@ class Suite {
 
   Status report() const {
     std::string page =
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<title>The Star Schema "
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+        "content=\"width=device-width, initial-scale=1\">\n<title>The Star Schema "
         "Benchmark on two media</title>\n<style>body{font:15px/1.4 system-ui,sans-serif;"
         "max-width:80rem;margin:2rem auto;padding:0 1rem}pre{overflow-x:auto}</style>\n";
-    for (const auto& [title, text] : sections()) {
-      out("{}\n{}\n", ink(stdout, Ink::kBold, title), text);
-      page += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", markup_free(title), markup_free(text));
+    for (const auto& [title, table, words] : sections()) {
+      out("{}\n{}{}\n", ink(stdout, Ink::kBold, title), table, words);
+      page += fmt::format("<h2>{}</h2>\n", markup_free(title));
+      if (!table.empty()) page += fmt::format("<pre>{}</pre>\n", markup_free(table));
+      if (!words.empty()) page += fmt::format("<p>{}</p>\n", markup_free(words));
     }
     page +=
         "<p>Daase, Bollmeier, Benson, Rabl: Maximizing Persistent Memory Bandwidth Utilization for "

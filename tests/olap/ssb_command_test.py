@@ -87,7 +87,15 @@ class Ssb(unittest.TestCase):
                          {('row', 'DRAM'), ('row', 'file'), ('column', 'DRAM'), ('column', 'file')})
         self.assertEqual({row['operation'] for row in rows if row['threads'] == 2} & set(QUERIES), set(QUERIES))
         self.assertIn('q2.1, 1 thread', {row['operation'] for row in rows})
-        self.assertIn('Figure 14b', (study / 'suite.html').read_text())
+        page = (study / 'suite.html').read_text()
+        self.assertIn('Figure 14b', page)
+        # On a phone words were cut, and the page was 980 pixels wide.
+        self.assertIn('<meta name="viewport"', page)
+        self.assertIn('</pre>\n<p>file over DRAM', page)
+        # Neither the page nor the document said which machine it was.
+        machine = json.loads((study / 'suite.json').read_text())['environment']
+        self.assertIn(machine['cpu_model'], page)
+        self.assertIn('utc_time', machine)
         self.ssb('suite', '--sf', 0.02, '--out', study, '--repeat', 0, expect=2)
 
     def test_a_study_shows_names_as_text_and_commands_that_run(self):
@@ -131,6 +139,7 @@ class Ssb(unittest.TestCase):
         done = self.ssb('run', '--sf', 0.01, '--queries', 'q1.1,q3.1', '--repeat', 3, '--json')
         document = json.loads(done.stdout)
         self.assertEqual([query['name'] for query in document['queries']], ['q1.1', 'q3.1'])
+        self.assertIn('cpu_model', document['environment'])
         for query in document['queries']:
             self.assertEqual(len(query['seconds']), 3)
             self.assertEqual(list(query['operator_seconds']), ['bind', 'scan', 'order'])

@@ -70,6 +70,7 @@ class OlapCommand(unittest.TestCase):
             self.ask(sql, '--chart', kind, '--out', str(page))
             text = page.read_text()
             self.assertIn(element, text)
+            self.assertIn('<meta name="viewport"', text)  # Without it a phone shows a page of 980 pixels.
             self.assertNotIn('<b>', text)
             self.assertNotIn('http', text.replace('http-equiv', ''))
         # Values whose distance no double can hold.
