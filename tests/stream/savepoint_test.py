@@ -116,6 +116,21 @@ def check_savepoints(directory):
         assert not (directory / 'typo').exists(), words
 
 
+def check_the_state_of_final_is_of_another_query(directory):
+    """It is kept by other operators than those that show each change. A run of the other kind called it corrupt."""
+    (directory / 'inbox').mkdir()
+    text = (f"CREATE TABLE t (k INT, v INT) WITH ('connector' = 'filesystem', 'path' = '{directory}/inbox', 'format' = 'csv', "
+            "'source.monitor-interval' = '20ms'); SELECT k, SUM(v) AS v FROM t GROUP BY k")
+    (directory / 'inbox' / 'a').write_text('1,2\n1,3\n')
+    for number, (before, after) in enumerate((([], ['--final']), (['--final'], []))):
+        place = ['--checkpoint-dir', directory / f'c{number}']
+        first = start(*place, *before, '-e', text)
+        until('a checkpoint', lambda: (directory / f'c{number}' / 'query-1.checkpoint').exists())
+        stopped(first)
+        refused = command('run', *place, *after, '-e', text, code=2)
+        assert 'of another query' in refused.stderr and 'Shown when the input has ended' in refused.stderr, refused.stderr
+
+
 def check_deltas_of_several_checkpoints(directory):
     """A key that changed in several epochs has an entry of each in kv: a savepoint into kv kept the last one only."""
     for store in stores(HOLDFAST)[1:]:
@@ -221,7 +236,7 @@ def check_side_by_side(directory):
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
     try:
-        for check in (check_savepoints, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown, check_two_runs_of_one_place):
+        for check in (check_savepoints, check_the_state_of_final_is_of_another_query, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown, check_two_runs_of_one_place):
             (directory / check.__name__).mkdir()
             check(directory / check.__name__)
         check_side_by_side(directory)
