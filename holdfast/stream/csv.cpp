@@ -5,57 +5,109 @@
 #include <holdfast/base/format.hpp>
 
 namespace holdfast::stream {
+namespace {
+
+constexpr std::string_view kQuoteWithin =
+    "a quote stands within a field that does not begin with one";
+
+}  // namespace
 
 std::string_view CsvFields::split(std::string_view record) {
   fields_.clear();
   unquoted_.clear();
   unquoted_.reserve(record.size());  // Never moves: the fields point into it.
+  const Quoting quoting = options_.quoting;
   std::size_t at = 0;
   for (;;) {
     CsvField field;
-    if (at < record.size() && record[at] == '"') {
-      field.quoted = true;
-      const std::size_t begun = unquoted_.size();
-      bool closed = false;
-      for (++at; at < record.size() && !closed; ++at) {
-        const bool quote = record[at] == '"';
-        const bool doubled = quote && at + 1 < record.size() && record[at + 1] == '"';
-        closed = quote && !doubled;
-        at += doubled ? 1 : 0;
-        if (!closed) unquoted_ += record[at];
-      }
-      if (!closed) return "a quote has no partner";
-      field.text = std::string_view(unquoted_).substr(begun);
-      if (at < record.size() && record[at] != options_.delimiter)
-        return "something stands behind a closing quote";
+    std::string_view wrong;
+    if (quoting.quote != '\0' && at < record.size() && record[at] == quoting.quote) {
+      wrong = take_quoted(record, at, field);
+    } else if (quoting.escape != '\0') {
+      wrong = take_plain(record, at, field);
     } else {
-      const auto end = std::min(record.find(options_.delimiter, at), record.size());
+      const auto end = std::min(record.find(quoting.delimiter, at), record.size());
       field.text = record.substr(at, end - at);
-      if (field.text.find('"') != std::string_view::npos)
-        return "a quote stands within a field that does not begin with one";
+      field.null = field.text == options_.null_literal;
+      if (quoting.quote != '\0' && field.text.find(quoting.quote) != std::string_view::npos)
+        wrong = kQuoteWithin;
       at = end;
     }
+    if (!wrong.empty()) return wrong;
     fields_.push_back(field);
     if (at >= record.size()) return {};
     ++at;
   }
 }
 
-// Before the first record a byte order mark is no part of it, so a field that begins with one is
-// quoted.
-void append_csv_field(std::string_view text, const CsvOptions& options, std::string& line) {
-  const char special[] = {'"', '\n', '\r', options.delimiter};
-  if (text.find_first_of(std::string_view(special, sizeof special)) == std::string_view::npos &&
-      text != options.null_literal && !text.starts_with(kByteOrderMark)) {
-    line += text;
-    return;
+// The sign behind an escape at `at`.
+bool CsvFields::take_escaped(std::string_view record, std::size_t& at) {
+  const char escape = options_.quoting.escape;
+  if (escape == '\0' || record[at] != escape || at + 1 == record.size()) return false;
+  constexpr std::string_view kNames = "nrt0", kSigns("\n\r\t\0", 4);
+  const auto name = kNames.find(record[++at]);
+  unquoted_ += name == std::string_view::npos ? record[at] : kSigns[name];
+  return true;
+}
+
+std::string_view CsvFields::take_quoted(std::string_view record, std::size_t& at, CsvField& field) {
+  const auto& quoting = options_.quoting;
+  const std::size_t begun = unquoted_.size();
+  bool closed = false;
+  for (++at; at < record.size() && !closed; ++at) {
+    if (take_escaped(record, at)) continue;
+    const bool quote = record[at] == quoting.quote;
+    const bool doubled = quote && at + 1 < record.size() && record[at + 1] == quoting.quote;
+    closed = quote && !doubled;
+    at += doubled ? 1 : 0;
+    if (!closed) unquoted_ += record[at];
   }
-  line += '"';
+  if (!closed) return "a quote has no partner";
+  if (at < record.size() && record[at] != quoting.delimiter)
+    return "something stands behind a closing quote";
+  field.text = std::string_view(unquoted_).substr(begun);
+  return {};
+}
+
+// Of a format with an escape.
+std::string_view CsvFields::take_plain(std::string_view record, std::size_t& at, CsvField& field) {
+  const auto& quoting = options_.quoting;
+  const std::size_t begun = unquoted_.size(), first = at;
+  for (; at < record.size() && record[at] != quoting.delimiter; ++at) {
+    if (take_escaped(record, at)) continue;
+    if (quoting.quote != '\0' && record[at] == quoting.quote) return kQuoteWithin;
+    unquoted_ += record[at];
+  }
+  field.text = record.substr(first, at - first);  // As it stands: that may be NULL.
+  field.null = field.text == options_.null_literal;
+  if (!field.null) field.text = std::string_view(unquoted_).substr(begun);
+  return {};
+}
+
+// Before the first record a byte order mark is no part of it, so a field that begins with one is
+// quoted. So is one that would begin a comment.
+bool append_csv_field(std::string_view text, const CsvOptions& options, std::string& line) {
+  const auto& quoting = options.quoting;
+  const auto or_delimiter = [&](char sign) { return sign == '\0' ? quoting.delimiter : sign; };
+  const char special[] = {'\n', '\r', quoting.delimiter, or_delimiter(quoting.quote),
+                          or_delimiter(quoting.escape)};
+  if (text.find_first_of(std::string_view(special, sizeof special)) == std::string_view::npos &&
+      text != options.null_literal && !text.starts_with(kByteOrderMark) &&
+      !(quoting.comments && text.starts_with('#'))) {
+    line += text;
+    return true;
+  }
+  if (quoting.quote == '\0') return false;
+  line += quoting.quote;
   for (const char c : text) {
-    if (c == '"') line += '"';
+    if (quoting.escape != '\0' && (c == quoting.quote || c == quoting.escape))
+      line += quoting.escape;
+    else if (c == quoting.quote)
+      line += quoting.quote;
     line += c;
   }
-  line += '"';
+  line += quoting.quote;
+  return true;
 }
 
 }  // namespace holdfast::stream

@@ -2,6 +2,7 @@
 //
 // A field may stand in quotes, which may hold the delimiter, line ends and, doubled, the quote. An
 // empty line is a record of one empty field. Only a field without quotes can be the null literal.
+// Behind an escape n, r, t and 0 are control characters, and any other sign is itself.
 // record_reader.hpp finds where records end.
 #pragma once
 
@@ -11,14 +12,22 @@
 
 namespace holdfast::stream {
 
+// How records are told apart, and their fields.
+struct Quoting {
+  char delimiter = ',';   // Of fields.
+  char quote = '"';       // None: 0.
+  char escape = '\0';     // The sign behind it means nothing. None: 0.
+  bool comments = false;  // A line that begins with # is no record.
+};
+
 struct CsvOptions {
-  char delimiter = ',';
+  Quoting quoting;
   std::string null_literal = "\\N";
 };
 
 struct CsvField {
   std::string_view text;
-  bool quoted = false;
+  bool null = false;
 };
 
 class CsvFields {
@@ -29,17 +38,19 @@ class CsvFields {
   // text that is not empty: something stands behind a closing quote, or a quote within a field.
   std::string_view split(std::string_view record);
   const std::vector<CsvField>& fields() const { return fields_; }
-  bool is_null(const CsvField& field) const {
-    return !field.quoted && field.text == options_.null_literal;
-  }
 
  private:
+  // From `at` on, which moves behind it. The error is as above.
+  std::string_view take_quoted(std::string_view record, std::size_t& at, CsvField& field);
+  std::string_view take_plain(std::string_view record, std::size_t& at, CsvField& field);
+  bool take_escaped(std::string_view record, std::size_t& at);
+
   CsvOptions options_;
   std::vector<CsvField> fields_;
-  std::string unquoted_;  // Fields whose doubled quotes became single ones.
+  std::string unquoted_;  // Fields that are not as they stand in the record.
 };
 
-// `text` as a field, quoted if it must be.
-void append_csv_field(std::string_view text, const CsvOptions& options, std::string& line);
+// `text` as a field, quoted if it must be. False: it cannot be one, since there are no quotes.
+bool append_csv_field(std::string_view text, const CsvOptions& options, std::string& line);
 
 }  // namespace holdfast::stream

@@ -8,22 +8,38 @@
 namespace holdfast::stream {
 namespace {
 
+// One character, which may be written as `\t`. `taken`: what it cannot be, too.
+Result<char> sign_of(const std::string& key, char otherwise, const std::string& taken,
+                     TableOptions& options) {
+  const auto text = options.text(key);
+  if (!text) return otherwise;
+  if (*text == "\\t" && taken.find('\t') == std::string::npos) return '\t';
+  if (text->size() != 1 || (taken + "\n\r").find(text->front()) != std::string::npos)
+    return options.wrong(key, "one character that has no other meaning");
+  return text->front();
+}
+
 Result<CsvOptions> csv_options(const std::string& prefix, TableOptions& options) {
   CsvOptions csv;
-  if (const auto delimiter = options.text(prefix + "csv.field-delimiter")) {
-    const bool tab = *delimiter == "\\t";
-    if (!tab &&
-        (delimiter->size() != 1 || *delimiter == "\"" || *delimiter == "\n" || *delimiter == "\r"))
-      return options.wrong(prefix + "csv.field-delimiter", "one character");
-    csv.delimiter = tab ? '\t' : delimiter->front();
-  }
-  if (const auto literal = options.text(prefix + "csv.null-literal")) csv.null_literal = *literal;
-  const std::string signs = {'"', '\n', '\r', csv.delimiter};
+  auto& quoting = csv.quoting;
+  const std::string key = prefix + "csv.";
+  HF_ASSIGN_OR_RETURN(const bool none, options.flag(key + "disable-quote-character", false));
+  HF_ASSIGN_OR_RETURN(quoting.quote, sign_of(key + "quote-character", '"', "", options));
+  if (none && options.text(key + "quote-character"))
+    return options.wrong(key + "disable-quote-character", "no 'quote-character', or 'false'");
+  if (none) quoting.quote = '\0';
+  const std::string quote = none ? "" : std::string{quoting.quote};
+  HF_ASSIGN_OR_RETURN(quoting.delimiter, sign_of(key + "field-delimiter", ',', quote, options));
+  std::string signs = quote + quoting.delimiter;
+  HF_ASSIGN_OR_RETURN(quoting.escape, sign_of(key + "escape-character", '\0', signs, options));
+  HF_ASSIGN_OR_RETURN(quoting.comments, options.flag(key + "allow-comments", false));
+  if (const auto literal = options.text(key + "null-literal")) csv.null_literal = *literal;
+  signs += "\n\r";
   // At the beginning of a file a byte order mark is no part of it.
   if (csv.null_literal.find_first_of(signs) != std::string::npos ||
       csv.null_literal.starts_with(kByteOrderMark))
     return options.wrong(
-        prefix + "csv.null-literal",
+        key + "null-literal",
         "a text without quotes, line ends, the delimiter and a byte order mark at its beginning");
   return csv;
 }
@@ -46,7 +62,7 @@ class CsvRowReader final : public RowReader {
       const auto& column = table_.columns[scope_.columns[i]];
       sql::Value& value = row[scope_.columns[i]];
       value.null = true;
-      if (split_.is_null(fields[i])) continue;
+      if (fields[i].null) continue;
       std::optional<sql::Value> read;
       if (column.type.kind != sql::Kind::kString || is_valid_utf8(fields[i].text))
         read = sql::value_of(fields[i].text, column.type);
@@ -72,11 +88,14 @@ class CsvRowWriter final : public RowWriter {
   Status append(const sql::Row& row, std::string& bytes) override {
     bool first = true;
     for (const auto i : scope_.columns) {
-      if (!std::exchange(first, false)) bytes += csv_.delimiter;
+      if (!std::exchange(first, false)) bytes += csv_.quoting.delimiter;
       if (row[i].null)
         bytes += csv_.null_literal;
-      else
-        append_csv_field(sql::text_of(row[i], columns_[i].type), csv_, bytes);
+      else if (!append_csv_field(sql::text_of(row[i], columns_[i].type), csv_, bytes))
+        return Error{Errc::kInvalidOption,
+                     "column " + escape(columns_[i].name) +
+                         ": this text cannot be written without quotes; it is the null literal, or "
+                         "has the delimiter, a line end or the like"};
     }
     return {};
   }
@@ -94,7 +113,7 @@ Result<ReadFormat> read_csv_format(const sql::Table& table, const FormatScope& s
   HF_ASSIGN_OR_RETURN(auto csv, csv_options(scope.prefix, options));
   ReadFormat format;
   format.framing = Framing::kQuoted;
-  format.delimiter = csv.delimiter;
+  format.quoting = csv.quoting;
   HF_ASSIGN_OR_RETURN(format.header, options.flag(scope.prefix + "csv.header", false));
   HF_ASSIGN_OR_RETURN(format.ignore_errors,
                       options.flag(scope.prefix + "csv.ignore-parse-errors", false));

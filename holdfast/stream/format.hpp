@@ -52,7 +52,7 @@ struct ReadFormat {
   std::unique_ptr<RowReader> reader;
   Framing framing = Framing::kLines;  // In a file or a socket. A message is one record.
   std::size_t record_bytes = 0;       // Of kFixed.
-  char delimiter = ',';               // Of kQuoted.
+  Quoting quoting;                    // Of kQuoted.
   bool header = false;                // The first record of a file is none.
   OpenFileRows open_file;             // Of a file, instead of all these, where it is set.
   bool ignore_errors = false;

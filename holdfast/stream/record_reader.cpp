@@ -10,11 +10,11 @@
 namespace holdfast::stream {
 
 RecordReader::RecordReader(std::unique_ptr<Input> input, Framing framing, std::size_t record_bytes,
-                           char delimiter)
+                           Quoting quoting)
     : input_(std::move(input)),
       framing_(framing),
       record_bytes_(record_bytes),
-      delimiter_(delimiter),
+      quoting_(quoting),
       buffer_(std::max<std::size_t>(256 * KiB, record_bytes)) {}
 
 Status RecordReader::seek(std::uint64_t offset, std::uint64_t records) {
@@ -63,10 +63,27 @@ Result<bool> RecordReader::fill() {
 // one of them would make a single record of all that follows.
 bool RecordReader::opens(const char* quote) const {
   const char* const begin = buffer_.data() + begin_;
-  if (quote == begin || quote[-1] == delimiter_) return true;
+  if (quote == begin || (quote[-1] == quoting_.delimiter && !is_escaped(quote - 1))) return true;
   const auto at = static_cast<std::size_t>(quote - begin);
   return (closed_ != kNone && closed_ + 1 == at) ||
          (offset_ == 0 && std::string_view(begin, at) == kByteOrderMark);
+}
+
+bool RecordReader::is_escaped(const char* sign) const {
+  if (quoting_.escape == '\0') return false;
+  const char* const begin = buffer_.data() + begin_;
+  const char* first = sign;
+  while (first > begin && first[-1] == quoting_.escape)
+    --first;
+  return (sign - first) % 2 != 0;
+}
+
+// Of what was read and not taken, which begins with a record.
+bool RecordReader::at_comment() const {
+  if (!quoting_.comments) return false;
+  std::string_view line(buffer_.data() + begin_, end_ - begin_);
+  if (offset_ == 0 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  return line.starts_with('#');
 }
 
 std::size_t RecordReader::find_line_end() {
@@ -77,16 +94,17 @@ std::size_t RecordReader::find_line_end() {
     if (!in_quotes_) {
       const auto* lf = static_cast<const char*>(std::memchr(at, '\n', end - at));
       const auto* line_end = lf == nullptr ? end : lf;
-      const auto* quote = framing_ == Framing::kQuoted
-                              ? static_cast<const char*>(std::memchr(at, '"', line_end - at))
-                              : nullptr;
+      const auto* quote =
+          framing_ == Framing::kQuoted && quoting_.quote != '\0'
+              ? static_cast<const char*>(std::memchr(at, quoting_.quote, line_end - at))
+              : nullptr;
       if (quote == nullptr && lf != nullptr) return static_cast<std::size_t>(lf - begin);
       in_quotes_ = quote != nullptr && opens(quote);
       at = quote == nullptr ? end : quote + 1;
     } else {
-      const auto* quote = static_cast<const char*>(std::memchr(at, '"', end - at));
-      in_quotes_ = quote == nullptr;
-      if (quote != nullptr) closed_ = static_cast<std::size_t>(quote - begin);
+      const auto* quote = static_cast<const char*>(std::memchr(at, quoting_.quote, end - at));
+      in_quotes_ = quote == nullptr || is_escaped(quote);
+      if (!in_quotes_) closed_ = static_cast<std::size_t>(quote - begin);
       at = quote == nullptr ? end : quote + 1;
     }
   }
@@ -128,11 +146,13 @@ Result<bool> RecordReader::skip_to_line_end() {
 }
 
 Result<bool> RecordReader::next(std::string_view& record) {
-  if (skipping_) {
-    HF_ASSIGN_OR_RETURN(const bool over, skip_to_line_end());
-    if (!over) return false;
-  }
   for (;;) {
+    skipping_ = skipping_ || at_comment();
+    if (skipping_) {
+      HF_ASSIGN_OR_RETURN(const bool over, skip_to_line_end());
+      if (!over) return false;
+      continue;
+    }
     const std::size_t bytes = end_ - begin_;
     std::size_t size = kNone;
     if (framing_ != Framing::kFixed)

@@ -30,9 +30,8 @@ class RecordReader {
  public:
   static constexpr std::size_t kMaxRecordBytes = 16 << 20;
 
-  // `delimiter`: of the fields of kQuoted.
   RecordReader(std::unique_ptr<Input> input, Framing framing, std::size_t record_bytes = 0,
-               char delimiter = ',');
+               Quoting quoting = {});
 
   // The record lives until the next call. False: there are no more, or none for now.
   Result<bool> next(std::string_view& record);
@@ -52,6 +51,8 @@ class RecordReader {
   Result<bool> fill();          // False: nothing came.
   std::size_t find_line_end();  // In what was read; kNone: it has none.
   bool opens(const char* quote) const;
+  bool is_escaped(const char* sign) const;
+  bool at_comment() const;
   std::string_view line_of(std::size_t size) const;
   void take(std::size_t bytes);
   Error broken(std::string_view what) const;
@@ -61,7 +62,7 @@ class RecordReader {
   std::unique_ptr<Input> input_;
   Framing framing_;
   std::size_t record_bytes_;
-  char delimiter_;
+  Quoting quoting_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // Of what was read and not taken.
   std::size_t seen_ = 0;             // Bytes from begin_ in which no record ends.

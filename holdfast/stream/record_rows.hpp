@@ -17,7 +17,7 @@ class RecordRows final : public FileRows {
  public:
   // `format` outlives it.
   RecordRows(std::unique_ptr<Input> input, const ReadFormat& format)
-      : reader_(std::move(input), format.framing, format.record_bytes, format.delimiter),
+      : reader_(std::move(input), format.framing, format.record_bytes, format.quoting),
         format_(format) {}
 
   Result<bool> next(sql::Row& row, Misread& misread) override {

@@ -13,7 +13,7 @@ namespace {
 class SocketSource final : public Source {
  public:
   SocketSource(std::unique_ptr<Input> input, ReadFormat format, Malformed malformed)
-      : reader_(std::move(input), format.framing, format.record_bytes, format.delimiter),
+      : reader_(std::move(input), format.framing, format.record_bytes, format.quoting),
         format_(std::move(format)),
         malformed_(std::move(malformed)) {}
 

@@ -285,6 +285,26 @@ def check_raw_and_binary(directory):
     assert 'a format that has STRING' in text_column.stderr, text_column.stderr
 
 
+def check_signs_of_csv(directory):
+    """Quotes, escapes and comments by Flink's options, read and written; each was refused."""
+    path, out = directory / 'signs.csv', directory / 'signs'
+    path.write_text("# two rows\n1|'a|b\n'''\n2|!'c!|\n")
+    signs = dict(csv__quote_character="''", csv__escape_character='!', csv__field_delimiter='|')
+    run('-e', files(path, 'n INT, s STRING', format='csv', csv__allow_comments='true', **signs)
+        + files(out, 'n INT, s STRING', 'o', format='csv', **signs) + 'INSERT INTO o SELECT n, s FROM t')
+    assert ''.join(part.read_text() for part in out.glob('part-*')) == "1|'a|b\n!''\n2|'!'c|'\n"
+    assert run('-e', files(out, 'n INT, s STRING', format='csv', **signs)
+               + 'SELECT * FROM t').stdout == 'n,s\n1,"a|b\n\'"\n2,\'c|\n'
+    plain = files(path, 'n INT, s STRING', 'p', format='csv', csv__disable_quote_character='true')
+    path.write_text('1,"a\n2,b\n')
+    assert run('-e', plain + 'SELECT * FROM p').stdout == 'n,s\n1,"""a"\n2,b\n'
+    unquoted = files(directory / 'plain', 's STRING', 'o', format='csv', csv__disable_quote_character='true')
+    assert 'without quotes' in run('-e', plain + unquoted + "INSERT INTO o SELECT s || ',' FROM p", code=2).stderr
+    for wrong in (dict(csv__quote_character='ab'), dict(csv__escape_character=','), dict(csv__field_delimiter='"'),
+                  dict(csv__quote_character='x', csv__disable_quote_character='true')):
+        assert "'csv." in run('-e', files(path, 's STRING', format='csv', **wrong) + 'SELECT s FROM t', code=2).stderr, wrong
+
+
 def check_tables(directory):
     path = directory / 'shown.csv'
     path.write_text('1,a\n-2,\\N\n')
@@ -359,6 +379,7 @@ def main():
         check_kills_over_json(directory)
         check_socket()
         check_raw_and_binary(directory)
+        check_signs_of_csv(directory)
         check_tables(directory)
         check_a_table_that_has_no_row_does_not_hold_up_others(directory)
         check_a_look_up_without_an_end_can_be_interrupted(directory)

@@ -67,8 +67,20 @@ TEST(RecordReader, AQuoteWithinAFieldTakesNoLinesAway) {
   for (const std::size_t piece : {1, 2, 3, 100}) {
     RecordReader reader(
         std::make_unique<Pieces>("1,5\" pipe\n2;\"a\"\"\n\";x\n3\"\"\n\"o\npen", piece),
-        Framing::kQuoted, 0, ';');
+        Framing::kQuoted, 0, Quoting{.delimiter = ';'});
     EXPECT_EQ(all_of(reader), "[1,5\" pipe][2;\"a\"\"\n\";x][3\"\"][\"o\npen]") << piece;
+  }
+}
+
+TEST(RecordReader, CommentsAndEscapesInPiecesOfAnyLength) {
+  const std::string mark(kByteOrderMark);
+  for (const std::size_t piece : {1, 2, 3, 4, 100}) {
+    const Quoting quoting{.quote = '\'', .escape = '!', .comments = true};
+    RecordReader reader(
+        std::make_unique<Pieces>(mark + "#'\na,'!'\n!!'\n#\n!,'b\n'!!!'\n'\n#last", piece),
+        Framing::kQuoted, 0, quoting);
+    EXPECT_EQ(all_of(reader), "[a,'!'\n!!'][!,'b]['!!!'\n']") << piece;
+    EXPECT_EQ(reader.records(), 3u);
   }
 }
 
