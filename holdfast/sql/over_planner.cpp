@@ -115,7 +115,8 @@ std::vector<ExpressionPointer*> OverPlanner::expressions() {
   return all;
 }
 
-// The ranking comes last, since its rows change.
+// The ranking comes last, since its rows change. Frames without an end come first: the watermark
+// judges their rows, so none is left that is late for one of them and was counted by another.
 Result<NodeId> OverPlanner::add_to(NodeId node) {
   places_.resize(calls_.size());
   const OverCall* ranked = nullptr;
@@ -124,6 +125,8 @@ Result<NodeId> OverPlanner::add_to(NodeId node) {
       return unsupported_at(call.at, "more than one ROW_NUMBER, RANK or DENSE_RANK in a SELECT");
     if (call.numbers_rows) ranked = &call;
   }
+  std::stable_partition(windows_.begin(), windows_.end(),
+                        [](const Window& window) { return window.over->preceding == nullptr; });
   for (const bool ranks : {false, true}) {
     for (auto& window : windows_) {
       if (window.ranks != ranks) continue;

@@ -69,6 +69,24 @@ def check_an_offset_of_windows_may_be_longer_than_their_slide():
          f'{at(7)},1', f'{at(7)},1', f'{at(17)},2', f'{at(17)},2')
 
 
+def check_late_rows_of_a_frame_without_an_end():
+    """The watermark judges them; each was judged by the last row of its partition, as those of a frame with an end are."""
+    head = table(f'1,a,{at(1)}\n2,b,{at(5)}\n3,a,{at(12)}\n4,a,{at(20)}\n5,b,{at(18)}\n6,b,{at(19)}\n7,a,{at(13)}\n8,b,{at(17)}\n'
+                 '9,c,2024-01-01 00:00:18.001\n', EVENTS)
+    over = 'OVER (PARTITION BY k ORDER BY ts'
+    for frame in ('', ' ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW'):
+        said = both(head + f'SELECT id, SUM(id) {over}{frame}) FROM t', '1,1', '2,2', '3,4', '9,9', '6,8', '4,8')
+        assert '3 late rows' in said, said
+    both(head + f'SELECT id, LAG(id) {over}) FROM t', '1,\\N', '2,\\N', '3,1', '9,\\N', '6,2', '4,3')
+    bounded = f'SUM(id) {over} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)'
+    both(head + f'SELECT id, {bounded} FROM t', '1,1', '2,2', '3,4', '7,10', '8,10', '5,13', '9,9', '6,11', '4,11')
+    # Of both in a SELECT, whatever the order: no row is counted and then dropped. Flink refuses two.
+    for select in (f'{bounded}, SUM(id) {over})', f'SUM(id) {over}), {bounded}'):
+        rows = [('1', '1', '1'), ('2', '2', '2'), ('3', '4', '4'), ('9', '9', '9'), ('6', '8', '8'), ('4', '7', '8')]
+        both(head + f'SELECT id, {select} FROM t',
+             *(','.join(row if select.startswith('SUM(id) ' + over + ' ') else (row[0], row[2], row[1])) for row in rows))
+
+
 def check_group_by_nothing_is_no_grouping_set():
     """One row at the end of no rows, as SQL has it and aggregates without GROUP BY have. Flink has none in both cases."""
     for rows, wanted in (('', '0,\\N'), ('1\n2\n', '2,3')):

@@ -184,19 +184,19 @@ def check_sessions(head, rows, gap=3):
         assert (f'{late} late rows' in done.stderr) == (late > 0), (late, done.stderr)
 
 
-def check_over(head, rows):
-    passed, waiting, seen, wanted, late = {}, [], collections.defaultdict(list), [], 0
+def rows_of_over(rows, bounded):
+    """Those of each partition in the order of their times, and how many are late: of a frame with an end those that come
+    behind a row of their partition, of another those that come behind the watermark."""
+    passed, waiting, seen, late, newest = {}, [], collections.defaultdict(list), 0, -10**9
 
     def give(mark):
         for row in sorted([r for r in waiting if r[0] * 1000 <= mark], key=lambda r: r[0]):
             seen[row[1]].append(row)
             passed[row[1]] = row[0]
-            given.append(row)
         waiting[:] = [r for r in waiting if r[0] * 1000 > mark]
 
-    given, newest = [], -10**9
     for row in rows:
-        if row[0] <= passed.get(row[1], -10**9):
+        if (row[0] <= passed.get(row[1], -10**9)) if bounded else (row[0] * 1000 <= newest):
             late += 1
         else:
             waiting.append(row)
@@ -204,12 +204,17 @@ def check_over(head, rows):
             newest = row[0] * 1000 - DELAY * 1000
             give(newest)
     give(10**12)
+    return seen, late
+
+
+def check_over(head, rows):
     total = lambda values: '\\N' if not values else str(sum(values))
     for frame, in_frame in (("RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW",
                              lambda i, row, all_: [r for r in all_ if row[0] - 10 <= r[0] <= row[0]]),
                             ('ROWS BETWEEN 2 PRECEDING AND CURRENT ROW', lambda i, row, all_: all_[max(0, i - 2):i + 1]),
                             ('ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW', lambda i, row, all_: all_[:i + 1])):
         wanted = []
+        seen, late = rows_of_over(rows, 'UNBOUNDED' not in frame)
         for all_ in seen.values():
             for i, row in enumerate(all_):
                 frame_rows = in_frame(i, row, all_)
@@ -218,7 +223,7 @@ def check_over(head, rows):
         done = run(head + f'SELECT ts, k, SUM(v) OVER w, COUNT(*) OVER w FROM a WINDOW w AS (PARTITION BY k ORDER BY ts {frame})')
         assert sorted(rows_of(done.stdout)) == sorted(wanted), frame
         assert (f'{late} late rows' in done.stderr) == (late > 0), (late, done.stderr)
-    check_several_overs(head, seen)
+    check_several_overs(head, rows_of_over(rows, False)[0])
 
 
 def check_several_overs(head, seen):

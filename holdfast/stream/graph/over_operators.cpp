@@ -95,6 +95,8 @@ Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
   if (value.null) return ++rows_without_time, Status();
   const auto time = static_cast<std::int64_t>(value.number);
   if (std::int64_t oldest = 0; sweeps_.due(oldest)) HF_RETURN_IF_ERROR(end_idle(oldest));
+  if (unbounded() && HF_MUTANT("ST70", time <= watermark(), time < watermark()))
+    return ++late_rows, Status();
   HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
   const auto passed = passed_.find(partition);
   if (passed != passed_.end() && time <= passed->second.value) return ++late_rows, Status();

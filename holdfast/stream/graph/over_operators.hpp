@@ -12,10 +12,13 @@
 namespace holdfast::stream::graph {
 
 // Aggregates of rows up to each row, in the order of their times. A row waits until the watermark
-// has passed its time. It is late if a row of its partition with this time or a later one has not
-// waited any more. With a frame of times a partition is forgotten when the watermark is behind its
-// last row by the frame and half as much again, as Flink does; any other when no row of it has come
-// for the retention.
+// has passed its time. Flink has two rules of what is late. With a frame without an end it is a row
+// whose time the watermark has passed before it comes. Else it is a row behind one of its partition
+// that has this time or a later one, and has not waited any more.
+//
+// With a frame of times a partition is forgotten when the watermark is behind its last row by the
+// frame and half as much again, as Flink does; any other when no row of it has come for the
+// retention.
 //
 // State  waiting: [time, number] -> row; frames: [partition, time, number] -> row; sums: partition
 //        -> accumulators of all rows before, where the frame has no end; passed: partition -> time

@@ -155,6 +155,7 @@ class OverRows {
     const auto time = Definition::time(row);
     if (!time.known) return static_cast<void>(++rows_without_time);
     if (stored_[kPassed].is_sweep_due()) end_idle();
+    if (kUnbounded && time.value <= now_) return static_cast<void>(++late_rows);
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     Entry& entry = partitions_.at(key);
@@ -171,8 +172,9 @@ class OverRows {
       give_time(graph, times_.front().time);
     if constexpr (kEndsByTime) end_partitions(watermark);
     if (gone_.size() >= kMostGone) free_gone();
+    now_ = watermark;
   }
-  static void set_watermark(std::int64_t) {}  // Rows are late for their partition only.
+  void set_watermark(std::int64_t watermark) { now_ = watermark; }
   bool adopt(const GraphEntry& entry) {
     const auto table = entry.slice - slice_of(kWaiting);
     if (table < kWaiting || table > kPassed) return false;
@@ -525,6 +527,7 @@ class OverRows {
   std::vector<Item*> gone_;   // Rows with texts that the sink may not have yet.
   std::string bytes_, more_;
   std::int64_t next_number_ = 0;
+  std::int64_t now_ = kNoTime;  // The watermark.
 };
 
 }  // namespace holdfast::query
