@@ -19,11 +19,16 @@ std::vector<ExpressionPointer> columns_as_expressions(const std::vector<Column>&
   return expressions;
 }
 
-// The last projection gives the columns and types of the sink.
+// The last projection gives the columns and types of the sink. Computed columns are no part of it:
+// who reads the table computes them.
 Result<NodeId> fit_to_sink(PlanGraph& graph, NodeId node, const syntax::QueryStatement& query,
                            const Table& sink) {
   const auto& given = graph.columns(node);
-  const std::size_t wanted = query.columns.empty() ? sink.columns.size() : query.columns.size();
+  std::vector<std::uint32_t> written;
+  for (std::uint32_t i = 0; i < sink.columns.size(); ++i) {
+    if (sink.computed[i] == nullptr) written.push_back(i);
+  }
+  const std::size_t wanted = query.columns.empty() ? written.size() : query.columns.size();
   if (given.size() != wanted) {
     return error_at(query.at, "the query has " + std::to_string(given.size()) + " columns, " +
                                   escape(sink.name) + " wants " + std::to_string(wanted));
@@ -33,10 +38,15 @@ Result<NodeId> fit_to_sink(PlanGraph& graph, NodeId node, const syntax::QuerySta
     scope.add(column, sink.name);
   std::vector<ExpressionPointer> placed(sink.columns.size());
   for (std::uint32_t i = 0; i < given.size(); ++i) {
-    std::uint32_t column = i;
-    if (!query.columns.empty()) {
+    std::uint32_t column = 0;
+    if (query.columns.empty()) {
+      column = written[i];
+    } else {
       HF_ASSIGN_OR_RETURN(column, find_column(scope, query.columns[i], query.at));
     }
+    if (sink.computed[column] != nullptr)
+      return error_at(query.at, "the column " + escape(sink.columns[column].name) +
+                                    " is computed; nothing can be written to it");
     if (placed[column] != nullptr)
       return error_at(query.at,
                       "the column " + escape(sink.columns[column].name) + " is there twice");
@@ -44,12 +54,14 @@ Result<NodeId> fit_to_sink(PlanGraph& graph, NodeId node, const syntax::QuerySta
                         converted(column_of(i, given[i].type, query.at), sink.columns[column].type,
                                   "the column " + escape(sink.columns[column].name)));
   }
-  for (std::size_t i = 0; i < placed.size(); ++i) {
-    if (sink.computed[i] != nullptr)
-      return unsupported_at(query.at, "a sink with a computed column");
-    if (placed[i] == nullptr) placed[i] = literal_of(Value(), sink.columns[i].type, query.at);
+  std::vector<ExpressionPointer> values;
+  std::vector<Column> columns;
+  for (const auto i : written) {
+    columns.push_back(sink.columns[i]);
+    values.push_back(placed[i] != nullptr ? std::move(placed[i])
+                                          : literal_of(Value(), columns.back().type, query.at));
   }
-  return graph.project(node, std::move(placed), sink.columns);
+  return graph.project(node, std::move(values), std::move(columns));
 }
 
 // A ranking without an end would hold, and change, all rows there ever were.

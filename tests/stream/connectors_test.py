@@ -305,6 +305,17 @@ def check_signs_of_csv(directory):
         assert "'csv." in run('-e', files(path, 's STRING', format='csv', **wrong) + 'SELECT s FROM t', code=2).stderr, wrong
 
 
+def check_a_sink_with_computed_columns(directory):
+    """They are no part of what is written, so a table can be written and read."""
+    columns = "n INT, twice AS n * 2, ts TIMESTAMP(3), p AS PROCTIME(), WATERMARK FOR ts AS ts"
+    text = files(directory / 'computed', columns, format='csv')
+    first = "TIMESTAMP '2024-01-01 00:00:00'"
+    run('-e', text + f'INSERT INTO t SELECT 1, {first}; INSERT INTO t (ts, n) SELECT {first}, 2')
+    assert run('-e', text + 'SELECT n, twice FROM t').stdout == 'n,twice\n1,2\n2,4\n'
+    assert 'twice is computed' in run('-e', text + 'INSERT INTO t (n, twice) SELECT 1, 2', code=2).stderr
+    assert 'has 4 columns, t wants 2' in run('-e', text + f'INSERT INTO t SELECT 1, 2, {first}, {first}', code=2).stderr
+
+
 def check_tables(directory):
     path = directory / 'shown.csv'
     path.write_text('1,a\n-2,\\N\n')
@@ -380,6 +391,7 @@ def main():
         check_socket()
         check_raw_and_binary(directory)
         check_signs_of_csv(directory)
+        check_a_sink_with_computed_columns(directory)
         check_tables(directory)
         check_a_table_that_has_no_row_does_not_hold_up_others(directory)
         check_a_look_up_without_an_end_can_be_interrupted(directory)
