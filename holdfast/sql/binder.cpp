@@ -88,6 +88,8 @@ class Binder {
         auto now = made(Operation::kProcessingTime, kTimestampType, e.at);
         return cast_to(std::move(now), word == "CURRENT_DATE" ? Type{Kind::kDate} : kTimestampType);
       }
+      if (word == "CURRENT_TIME" || word == "LOCALTIME")
+        return unsupported_at(e.at, word, "CURRENT_TIMESTAMP is a date and a time");
     }
     if (!index && !e.qualifier.empty()) {
       // r.f, where r is no table but a column.

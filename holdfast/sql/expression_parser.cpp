@@ -284,6 +284,8 @@ class ExpressionParser {
     if (tokens_.accept_sign("(")) {
       if (at_query()) return query_of(Form::kScalar, token.at);
       HF_ASSIGN_OR_RETURN(auto inner, any());
+      if (tokens_.is_sign(","))
+        return unsupported_at(token.at, "(a, b) as a value", "ROW(a, b) is one");
       HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
       return inner;
     }
@@ -307,6 +309,10 @@ class ExpressionParser {
       }
       if (tokens_.is_sign("[", 1) && (token.is("ARRAY") || token.is("MAP")))
         return deeper(&ExpressionParser::list);
+      const bool of_all = token.is("ALL") || token.is("ANY") || token.is("SOME");
+      if (of_all && tokens_.is_sign("(", 1) && tokens_.peek(2).is("SELECT"))
+        return unsupported_at(token.at, token.upper + " (query)",
+                              "IN (query), or a comparison with (SELECT MAX(…) …)");
       if (tokens_.is_sign("(", 1)) return deeper(&ExpressionParser::call);
     }
     return name();
@@ -336,7 +342,11 @@ class ExpressionParser {
 
   Result<ExpressionPointer> interval() {
     auto literal = leaf(Form::kInterval, tokens_.take().at);
+    const bool negative = tokens_.accept_sign("-");
     HF_ASSIGN_OR_RETURN(literal->text, tokens_.expect_text("a text such as '10'"));
+    if (negative)
+      literal->text =
+          literal->text.starts_with('-') ? literal->text.substr(1) : "-" + literal->text;
     literal->name = tokens_.peek().upper;
     static constexpr std::array<std::string_view, 12> kUnits = {
         "SECOND",  "MINUTE",  "HOUR",  "DAY",  "MONTH",  "YEAR",
@@ -434,6 +444,8 @@ class ExpressionParser {
     }
     if (has_json_clauses(result->name)) HF_RETURN_IF_ERROR(parse_json_clauses(*result, tokens_));
     HF_RETURN_IF_ERROR(tokens_.expect_sign(")"));
+    if (tokens_.is("WITHIN") && tokens_.peek(1).is("GROUP"))
+      return unsupported_at(tokens_.peek().at, "WITHIN GROUP", "the order is that of the rows");
     if (tokens_.is("FILTER") && tokens_.is_sign("(", 1)) {
       tokens_.take(), tokens_.take();
       HF_RETURN_IF_ERROR(tokens_.expect("WHERE"));

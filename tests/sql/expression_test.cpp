@@ -213,6 +213,8 @@ TEST(Expression, IntervalsMoveDatesAndTimes) {
           "TIMESTAMP(3) 2023-02-28 10:11:12.345"},
          {"TIMESTAMP '2024-03-31 10:11:12.345' + INTERVAL '-1' MONTH",
           "TIMESTAMP(3) 2024-02-29 10:11:12.345"},
+         {"ts + INTERVAL -'1' DAY", "TIMESTAMP(3) 2023-11-13 22:13:20.123"},
+         {"ts + INTERVAL -'-1' DAY", "TIMESTAMP(3) 2023-11-15 22:13:20.123"},
          {"TIMESTAMP '2024-02-29 10:00:00' - INTERVAL '1' YEAR",
           "TIMESTAMP(3) 2023-02-28 10:00:00.000"},
          {"ts + INTERVAL '1' DAY + INTERVAL '1' MONTH", "TIMESTAMP(3) 2023-12-15 22:13:20.123"},

@@ -66,6 +66,16 @@ TEST(Parser, WhatIsNotSupportedIsNamed) {
             "parentheses");
   EXPECT_EQ(refusal("CREATE TABLE u (v INT) WITH ('connector' = 'none') LIKE t"),
             "line 1, column 52: LIKE is not supported");
+  EXPECT_EQ(refusal(kTable + "SELECT v FROM t WHERE v > ALL (SELECT v FROM t)"),
+            "line 2, column 27: ALL (query) is not supported; IN (query), or a comparison with "
+            "(SELECT MAX(…) …)");
+  EXPECT_EQ(refusal(kTable + "SELECT v FROM t WHERE (k, v) IN (('a', 1))"),
+            "line 2, column 23: (a, b) as a value is not supported; ROW(a, b) is one");
+  EXPECT_EQ(refusal(kTable + "SELECT LISTAGG(k) WITHIN GROUP (ORDER BY v) FROM t"),
+            "line 2, column 19: WITHIN GROUP is not supported; the order is that of the rows");
+  EXPECT_EQ(refusal("SELECT CURRENT_TIME"),
+            "line 1, column 8: CURRENT_TIME is not supported; CURRENT_TIMESTAMP is a date and a "
+            "time");
   EXPECT_EQ(refusal("INSERT OVERWRITE t SELECT 1"),
             "line 1, column 8: INSERT OVERWRITE is not supported; INSERT INTO is");
 }
