@@ -33,19 +33,29 @@ Query Query::having(std::string_view condition) const {
   return query;
 }
 
-Query Query::tumble(std::string_view time, std::chrono::milliseconds size) const {
+Query Query::windowed(std::string_view call, std::string_view time, std::string sizes) const {
   Query query = *this;
-  query.window_ =
-      "TUMBLE(TABLE " + table_ + ", DESCRIPTOR(" + std::string(time) + "), " + interval(size) + ")";
+  query.window_ = call;
+  query.window_arguments_ = ", DESCRIPTOR(" + std::string(time) + "), " + std::move(sizes);
   return query;
+}
+
+Query Query::tumble(std::string_view time, std::chrono::milliseconds size) const {
+  return windowed("TUMBLE", time, interval(size));
 }
 
 Query Query::hop(std::string_view time, std::chrono::milliseconds slide,
                  std::chrono::milliseconds size) const {
-  Query query = *this;
-  query.window_ = "HOP(TABLE " + table_ + ", DESCRIPTOR(" + std::string(time) + "), " +
-                  interval(slide) + ", " + interval(size) + ")";
-  return query;
+  return windowed("HOP", time, interval(slide) + ", " + interval(size));
+}
+
+Query Query::cumulate(std::string_view time, std::chrono::milliseconds step,
+                      std::chrono::milliseconds size) const {
+  return windowed("CUMULATE", time, interval(step) + ", " + interval(size));
+}
+
+Query Query::session(std::string_view time, std::chrono::milliseconds gap) const {
+  return windowed("SESSION", time, interval(gap));
 }
 
 Query Query::group_by(std::vector<std::string> keys) const {
@@ -62,7 +72,11 @@ Query Query::select(std::vector<std::string> columns) const {
 
 std::string Query::sql() const {
   std::string text = "SELECT " + (columns_.empty() ? "*" : joined(columns_, ", "));
-  text += "\nFROM " + (window_.empty() ? table_ : "TABLE(" + window_ + ")");
+  const std::string partitions =
+      window_ == "SESSION" && !keys_.empty() ? " PARTITION BY " + joined(keys_, ", ") : "";
+  text += "\nFROM " + (window_.empty() ? table_
+                                       : "TABLE(" + window_ + "(TABLE " + table_ + partitions +
+                                             window_arguments_ + "))");
   if (!where_.empty()) text += "\nWHERE " + joined(where_, " AND ");
   auto keys = keys_;
   if (!window_.empty()) keys.insert(keys.begin(), {"window_start", "window_end"});

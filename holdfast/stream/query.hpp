@@ -40,6 +40,11 @@ class Query {
   Query tumble(std::string_view time, std::chrono::milliseconds size) const;
   Query hop(std::string_view time, std::chrono::milliseconds slide,
             std::chrono::milliseconds size) const;
+  // From the same begin: up to `step`, two of it, and so on to `size`.
+  Query cumulate(std::string_view time, std::chrono::milliseconds step,
+                 std::chrono::milliseconds size) const;
+  // Of the rows of a group, until none has come for `gap`.
+  Query session(std::string_view time, std::chrono::milliseconds gap) const;
   Query group_by(std::vector<std::string> keys) const;
   // A condition on groups. Of several all must be true.
   Query having(std::string_view condition) const;
@@ -57,7 +62,11 @@ class Query {
   Status run(const std::string& statement, const ScriptOptions& options,
              const std::atomic<bool>& stop) const;
 
-  std::string definitions_, table_, window_;
+  // `call`: TUMBLE and so on; `sizes`: its last arguments.
+  Query windowed(std::string_view call, std::string_view time, std::string sizes) const;
+
+  std::string definitions_, table_;
+  std::string window_, window_arguments_;  // The function, and what stands behind its table.
   std::vector<std::string> where_, keys_, having_, columns_;
 };
 

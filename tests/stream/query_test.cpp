@@ -68,6 +68,17 @@ TEST_F(QueryTest, WindowsGroupsAndConditionsAreThoseOfTheText) {
             (std::vector<std::string>{"+I all 1", "+I all 6", "+I all 12", "+I all 7"}));
 }
 
+TEST_F(QueryTest, EachWindowOfSqlHasACall) {
+  const auto t = queries_.from("t");
+  const auto step = t.cumulate("at", milliseconds(2'000), milliseconds(4'000));
+  EXPECT_EQ(rows_of(step.select({"'all'", "SUM(v)"})),
+            (std::vector<std::string>{"+I all 1", "+I all 13"}));
+  const auto session = t.session("at", milliseconds(2'000));
+  EXPECT_EQ(rows_of(session.group_by({"k"}).select({"k", "SUM(v)"})),
+            (std::vector<std::string>{"+I b 5", "+I a 8"}));
+  EXPECT_EQ(rows_of(session.select({"'all'", "SUM(v)"})), (std::vector<std::string>{"+I all 13"}));
+}
+
 TEST_F(QueryTest, RowsThatChangeComeWithTheirKind) {
   EXPECT_EQ(rows_of(queries_.from("t").group_by({"k"}).select({"k", "SUM(v)"})),
             (std::vector<std::string>{"+I a 1", "+I b 5", "-U a 1", "+U a 8"}));
