@@ -69,11 +69,14 @@ Status Script::set(const sql::syntax::Option& option) {
     side_by_side_ = option.value == "false";
     return {};
   }
-  if (option.key == "table.local-time-zone" && option.value == "UTC") return {};
+  const bool of_zone = option.key == "table.local-time-zone";
+  if (of_zone && option.value == "UTC") return {};
+  if (option.key == "execution.runtime-mode" && option.value == "streaming") return {};
   HF_ASSIGN_OR_RETURN(const bool of_state, set_state_place(option));
   if (of_state) return {};
   return sql::unsupported_at(option.at,
-                             "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'");
+                             "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'",
+                             of_zone ? "times are those of UTC" : "");
 }
 
 // By Flink's names, those of earlier versions too. `kv` is ours.
