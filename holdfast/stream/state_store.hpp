@@ -85,11 +85,22 @@ class StateStore {
     return Error{Errc::kInvalidOption, "this store finds no groups"};
   }
 
-  // Called after group_by(), while memory has no entry of the slice. The next checkpoint leaves out
-  // entries that have not changed since `oldest_ms`. An entry that does not say when it changed
-  // (compile/runtime/mark.hpp) did so at `began_ms`.
+  // Called after group_by(), while memory has no entry of the slice that ends so. The next
+  // checkpoint leaves out entries that have not changed since `oldest_ms`, or that say an end up to
+  // there. An entry that says no time (compile/runtime/mark.hpp) has that of `began_ms`.
   virtual void end_idle(std::int64_t /*slice*/, std::int64_t /*oldest_ms*/,
                         std::int64_t /*began_ms*/) {}
+
+  // ---- Entries that say when they end (runtime/mark.hpp), of a store that finds groups ----
+
+  // Whether each entry of the slice says it.
+  virtual Result<bool> says_times(std::int64_t /*slice*/) { return false; }
+  // As for_each_of_group(), of the keys whose entry says a time from `from` to `until`. Gives the
+  // least time beyond `until` that one may say; INT64_MAX: none does.
+  virtual Result<std::int64_t> for_each_of_times(std::int64_t /*slice*/, std::int64_t /*from*/,
+                                                 std::int64_t /*until*/, VisitVersion /*visit*/) {
+    return Error{Errc::kInvalidOption, "this store finds no times"};
+  }
 
   // The next checkpoint does without this slice. Until it is complete the entries stay.
   virtual void drop(std::int64_t slice) = 0;

@@ -185,6 +185,36 @@ Status EntryLog::for_each_of_group(kv::Store<>& store, std::string_view group,
   });
 }
 
+// ---- Times ----
+
+bool EntryLog::says_times() const {
+  return std::none_of(blocks_.begin(), blocks_.end(),
+                      [](const Block& block) { return block.oldest_ms == kAlways; });
+}
+
+Result<std::int64_t> EntryLog::for_each_of_times(kv::Store<>& store, std::int64_t from,
+                                                 std::int64_t until,
+                                                 StateStore::VisitVersion visit) const {
+  std::int64_t beyond = kNever;
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+    const Block& of = blocks_[block];
+    if (of.oldest_ms == kNever) continue;  // Also of one that is free.
+    if (of.oldest_ms > until) {
+      beyond = std::min(beyond, of.oldest_ms);
+      continue;
+    }
+    HF_ASSIGN_OR_RETURN(const auto pinned, store.get_pinned(key_of(of)));
+    HF_RETURN_IF_ERROR(for_each_entry(pinned.value(), [&](const Entry& entry) -> Status {
+      if (!is_newest(entry, block) || entry.state.empty()) return {};
+      const auto time = time_of(entry);
+      if (time > until) beyond = HF_MUTANT("KS24", std::min(beyond, time), beyond);
+      if (time < from || time > until) return {};
+      return visit(entry.key, entry.state, entry.handle | kVersion);
+    }));
+  }
+  return beyond;
+}
+
 // ---- What a checkpoint puts ----
 
 std::uint32_t EntryLog::take_block(std::uint64_t epoch) {

@@ -17,7 +17,7 @@
 // Groups     The entries of a group are found by a hash of it, and read where they are.
 // Idle       end_idle() puts a tombstone for each entry that has not changed for long enough. Of a
 //            block memory knows the least time of its entries, so that only those are read in which
-//            there is such an entry.
+//            there is such an entry. An entry may say when it ends in place of when it changed.
 // Memory     16 bytes per handle, 32 per block, and a block that is being filled; for groups 16 to
 //            20 bytes more per handle.
 // Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
@@ -66,6 +66,12 @@ class EntryLog {
   // is put meanwhile.
   Status for_each_of_group(kv::Store<>& store, std::string_view group,
                            StateStore::VisitVersion visit);
+  // The same, of entries that say a time from `from` to `until`. Reads blocks that may have one.
+  // The least time beyond `until` that one may say; INT64_MAX: none does.
+  Result<std::int64_t> for_each_of_times(kv::Store<>& store, std::int64_t from, std::int64_t until,
+                                         StateStore::VisitVersion visit) const;
+  // Whether each entry says a time.
+  bool says_times() const;
   // `version`: of a key that is there, as replace() or for_each() gave it; 0: of another. A key
   // without state has none: it is 0 behind that.
   Status replace(std::string_view key, std::string_view state, std::uint64_t& version,

@@ -315,6 +315,18 @@ Status KvStateStore::for_each_of_group(std::int64_t slice, std::string_view grou
   return {};
 }
 
+Result<bool> KvStateStore::says_times(std::int64_t slice) {
+  HF_ASSIGN_OR_RETURN(const EntryLog* const log, log_of(slice));
+  HF_ASSIGN_OR_RETURN(const auto bytes, bytes_of_singles(slice, 1));
+  return bytes == 0 && log->says_times();
+}
+
+Result<std::int64_t> KvStateStore::for_each_of_times(std::int64_t slice, std::int64_t from,
+                                                     std::int64_t until, VisitVersion visit) {
+  HF_ASSIGN_OR_RETURN(const EntryLog* const log, log_of(slice));
+  return log->for_each_of_times(*store_, from, until, visit);
+}
+
 // Removed before the next checkpoint is complete: that one may take the key away, and then nothing
 // would hide this entry. Versions of the log are the log's own affair.
 void KvStateStore::remove_version(std::int64_t slice, std::string_view key, std::uint64_t version) {

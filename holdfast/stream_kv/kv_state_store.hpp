@@ -89,6 +89,9 @@ class KvStateStore : public StateStore {
   }
   Result<bool> group_by(std::int64_t slice, Grouping grouping, std::uint64_t least_bytes) override;
   Status for_each_of_group(std::int64_t slice, std::string_view group, VisitVersion visit) override;
+  Result<bool> says_times(std::int64_t slice) override;
+  Result<std::int64_t> for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
+                                         VisitVersion visit) override;
   void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
     idle_[slice] = {oldest_ms, began_ms};
   }

@@ -12,6 +12,7 @@
 #include <holdfast/base/hash.hpp>
 #include <holdfast/kv/cursor.hpp>
 #include <holdfast/stream/compile/runtime/blocks.hpp>
+#include <holdfast/stream/compile/runtime/mark.hpp>
 #include <holdfast/stream/graph/keys.hpp>
 
 #include "kept_stores.hpp"
@@ -361,6 +362,57 @@ TEST(EntryLog, FindsEntriesWithAKeyPerVersion) {
   table.complete();
   table.complete();
   EXPECT_EQ(table.single_entries(), 2u) << "of a and d the newest";
+}
+
+// Of entries that say a time, those between two; and where the next one is.
+TEST(EntryLog, FindsEntriesByTheirTimes) {
+  Place place;
+  KeptTable table(place / "state");
+  std::mt19937 random(5);
+  std::map<std::string, std::int64_t> times;
+  const auto state_of = [](std::int64_t time) {
+    std::string state;
+    query::append_begin(&time, state);
+    return state + std::string(40, 's');
+  };
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    for (int i = 0; i < 60; ++i) {
+      const std::string key = std::to_string(random() % 300);
+      if (random() % 4 == 0 && times.erase(key) != 0)
+        table.erase(key);
+      else
+        table.put(key, state_of(times[key] = 10 * epoch + random() % 200));
+    }
+    table.complete();
+    if (epoch % 7 == 3) table.open();
+    EXPECT_TRUE(table.state().says_times(kSlice).value());
+    const std::int64_t from = random() % 600, until = from + random() % 100;
+    std::map<std::string, std::int64_t> found, wanted;
+    const auto take = [&](std::string_view key, std::string_view state, std::uint64_t) {
+      std::int64_t time = 0;
+      query::Text rest{state.data(), state.size()};
+      EXPECT_TRUE(query::take_begin(rest, time));
+      EXPECT_TRUE(found.emplace(key, time).second) << key << " twice";
+      return Status();
+    };
+    auto beyond = table.state().for_each_of_times(kSlice, from, until, take).value();
+    std::int64_t next = INT64_MAX;
+    for (const auto& [key, time] : times) {
+      if (from <= time && time <= until) wanted.emplace(key, time);
+      if (time > until) next = std::min(next, time);
+    }
+    EXPECT_EQ(found, wanted);
+    // It may be that of an entry that has been replaced: who goes on finds the next one in the end.
+    while (beyond < next) {
+      found.clear();
+      beyond = table.state().for_each_of_times(kSlice, beyond, beyond, take).value();
+      EXPECT_TRUE(found.empty());
+    }
+    EXPECT_EQ(beyond, next);
+  }
+  table.put("plain", "\1s");
+  table.complete();
+  EXPECT_FALSE(table.state().says_times(kSlice).value());
 }
 
 TEST(EntryLog, WhatIsFewIsNotGrouped) {

@@ -25,6 +25,10 @@ class NoHost : public Host {
   bool finds_groups(std::uint64_t&) const override { return false; }
   bool group_by(std::int64_t, Grouping) override { return false; }
   bool for_each_of_group(std::int64_t, Text, VisitVersions&) override { return false; }
+  bool for_each_of_times(std::int64_t, std::int64_t, std::int64_t, VisitVersions&,
+                         std::int64_t&) override {
+    return false;
+  }
   void ask_for_checkpoint() override {}
   std::int64_t idle_ms() const override { return 0; }
   std::int64_t now_ms() const override { return 0; }

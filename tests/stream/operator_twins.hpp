@@ -31,6 +31,11 @@ inline Retention test_retention() {
   return {test_idle_ms, [] { return test_clock_ms; }};
 }
 
+// With little memory each checkpoint takes from it what is there; with the least a restart reads
+// nothing but rows that wait.
+inline constexpr std::uint64_t kMuchMemory = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMemories[] = {kMuchMemory, 2'000, 200};
+
 // What goes out.
 using Shown = std::vector<std::string>;
 
@@ -122,6 +127,14 @@ class Interpreted final : public Process {
 };
 
 class StoreHost final : public query::NoHost {
+  static std::string_view view(query::Text text) { return {text.data, text.size}; }
+  static auto visit_by(query::VisitVersions& visit) {
+    return [&visit](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+      if (visit.entry({key.data(), key.size()}, {state.data(), state.size()}, version)) return {};
+      return Error{Errc::kCorrupt, "none of this query"};
+    };
+  }
+
  public:
   explicit StoreHost(StateStore& store) : store_(store) {}
   bool replace(std::int64_t slice, query::Text key, query::Text state,
@@ -135,12 +148,12 @@ class StoreHost final : public query::NoHost {
   }
   bool for_each_of_group(std::int64_t slice, query::Text group,
                          query::VisitVersions& visit) override {
-    const auto visit_one = [&](std::string_view key, std::string_view state,
-                               std::uint64_t version) -> Status {
-      if (visit.entry({key.data(), key.size()}, {state.data(), state.size()}, version)) return {};
-      return Error{Errc::kCorrupt, "none of this query"};
-    };
-    return store_.for_each_of_group(slice, view(group), visit_one).has_value();
+    return store_.for_each_of_group(slice, view(group), visit_by(visit)).has_value();
+  }
+  bool for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
+                         query::VisitVersions& visit, std::int64_t& beyond) override {
+    beyond = store_.for_each_of_times(slice, from, until, visit_by(visit)).value();
+    return true;
   }
   std::int64_t idle_ms() const override { return test_idle_ms; }
   std::int64_t now_ms() const override { return test_clock_ms; }
@@ -149,7 +162,6 @@ class StoreHost final : public query::NoHost {
   }
 
  private:
-  static std::string_view view(query::Text text) { return {text.data, text.size}; }
   StateStore& store_;
 };
 
@@ -241,14 +253,17 @@ class World {
 
   void begin(const Subject& subject, const Begin& begin,
              const Watermarks& watermarks = {kNoWatermark, kNoWatermark}) {
-    process.reset();
-    store_.reset();
-    region_.reset();
+    close();
     region_ = KvStateStore::open_region(place_).value();
     store_ = std::make_unique<KvStateStore>(region_, 1, memory_bytes_);
     const auto found = store_->open().value();
     epoch_ = found ? found->epoch : 0;
     process = begin(subject, *store_, watermarks);
+  }
+  void close() {
+    process.reset();
+    store_.reset();
+    region_.reset();
   }
   // Compiled code goes on where the interpreter is, without a checkpoint.
   template <class Compiled>

@@ -131,14 +131,28 @@ bool CompiledHost::group_by(std::int64_t slice, query::Grouping grouping) {
   return grouped ? *grouped : take(grouped.error());
 }
 
+namespace {
+
+auto visit_by(query::VisitVersions& visit) {
+  return [&visit](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+    if (visit.entry(text_of(key), text_of(state), version)) return {};
+    return no_entry();
+  };
+}
+
+}  // namespace
+
 bool CompiledHost::for_each_of_group(std::int64_t slice, query::Text group,
                                      query::VisitVersions& visit) {
-  return take(store_->for_each_of_group(
-      slice, view(group),
-      [&](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
-        if (visit.entry(text_of(key), text_of(state), version)) return {};
-        return no_entry();
-      }));
+  return take(store_->for_each_of_group(slice, view(group), visit_by(visit)));
+}
+
+bool CompiledHost::for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
+                                     query::VisitVersions& visit, std::int64_t& beyond) {
+  const auto found = store_->for_each_of_times(slice, from, until, visit_by(visit));
+  if (!found) return take(found.error());
+  beyond = *found;
+  return true;
 }
 
 bool CompiledHost::replace(std::int64_t slice, query::Text key, query::Text state,

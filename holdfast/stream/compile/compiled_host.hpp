@@ -45,6 +45,8 @@ class CompiledHost : public query::Host {
   bool group_by(std::int64_t slice, query::Grouping grouping) override;
   bool for_each_of_group(std::int64_t slice, query::Text group,
                          query::VisitVersions& visit) override;
+  bool for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
+                         query::VisitVersions& visit, std::int64_t& beyond) override;
   void ask_for_checkpoint() override { store_->ask_for_checkpoint(); }
   std::int64_t idle_ms() const override { return retention_.idle_ms; }
   std::int64_t now_ms() const override { return now_ms_; }

@@ -5,6 +5,9 @@
 // fetch() reads a group when it is asked for. It begins so where the store has much of it, and all
 // entries leave memory behind a checkpoint where they are too many.
 //
+// Entries may say until when the watermark lets them live: their `Codec` has end_of(value), a time
+// or perhaps none. Those of the store are found by it, and end with a checkpoint.
+//
 // With a retention an entry says when it changed (compile/runtime/mark.hpp). sweep() ends what has
 // not for long enough: what is in memory at once, the rest with the next checkpoint; fetch() does
 // not give it before.
@@ -98,6 +101,8 @@ class StateTable {
     if (retention_.ends()) place->second.used_ms = retention_.now();
     return place->second.value;
   }
+  // An entry that the store has, and that ends there by itself: until the next checkpoint.
+  void lend(std::string_view key, Value value) { entries_.emplace(key, Entry{std::move(value)}); }
   iterator erase(iterator place) {
     if (keeps() && HF_MUTANT("ST20", place->second.version != 0, false))
       gone_.emplace(place->first, place->second.version);
@@ -159,6 +164,30 @@ class StateTable {
     };
     return store_->for_each_of_group(slice_, group, take_one);
   }
+  // Of entries that say a time. The least one beyond `until`; the end of all times: there is none.
+  // visit(key, entry) -> Status of those of the store from `from` to `until`, also if memory has
+  // them, too. At the beginning of all times are those that say none.
+  template <class Visit>
+  Result<std::int64_t> for_each_of_times(std::int64_t from, std::int64_t until, Visit visit) {
+    return store_->for_each_of_times(
+        slice_, from, until,
+        [&](std::string_view key, std::string_view state, std::uint64_t) -> Status {
+          Entry entry;
+          HF_RETURN_IF_ERROR(read(key, state, entry));
+          return visit(key, entry);
+        });
+  }
+  // Called with a checkpoint, after put_all(): what lives until then, or less long, has ended.
+  void end_until(std::int64_t time) {
+    if (partial_) store_->end_idle(slice_, time, std::numeric_limits<std::int64_t>::max());
+  }
+  // Whether all entries of the store say until when they live, and are grouped: those of an earlier
+  // build do not.
+  Result<bool> says_times() const {
+    if (!grouping_) return false;
+    return store_->says_times(slice_);
+  }
+
   // They are too many for memory, or what the store has is to be swept.
   bool wants_room() const { return has_no_room() || sweeps_store_; }
   // Called after put_all(), for a table that is grouped: all entries leave memory.
@@ -171,9 +200,10 @@ class StateTable {
     return {};
   }
 
-  Status restore() {
+  // `whole`: all are to be in memory.
+  Status restore(bool whole = false) {
     if (store_ == nullptr) return {};
-    if (grouping_) {
+    if (grouping_ && !whole) {
       const auto few = std::min(kFewBytes, memory_bytes_);
       HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, few));
       if (partial_) return {};
@@ -236,7 +266,14 @@ class StateTable {
 
   void begin(const Entry& entry, std::string& bytes) const {
     bytes.clear();
-    query::append_begin(retention_.ends() ? &entry.used_ms : nullptr, bytes);
+    if (const auto end = end_of(entry.value))
+      query::append_begin(&*end, bytes);
+    else
+      query::append_begin(retention_.ends() ? &entry.used_ms : nullptr, bytes);
+  }
+  std::optional<std::int64_t> end_of(const Value& value) const {
+    if constexpr (requires { codec_.end_of(value); }) return codec_.end_of(value);
+    return {};
   }
   // An entry without a time, of a run that kept all for ever, is as if it had changed when this one
   // began.
@@ -278,14 +315,24 @@ class StateTable {
       entries_.erase(before);
     }
     if (state.empty()) return {};
-    bool fits = true;
-    if constexpr (requires { codec_.form; }) fits = codec_.form.fits(key);
     Entry entry;
     entry.version = version;
+    const bool says_time = state.front() != query::kPlainEntry;
+    HF_RETURN_IF_ERROR(read(key, state, entry));
+    // An entry of an earlier build does not say until when it lives: it is written anew.
+    if (HF_MUTANT("ST65", !says_time, false) && keeps() && end_of(entry.value)) {
+      entry.changed = true;
+      changed_.emplace_back(key);
+    }
+    entries_.emplace(key, std::move(entry));
+    return {};
+  }
+  Status read(std::string_view key, std::string_view state, Entry& entry) const {
+    bool fits = true;
+    if constexpr (requires { codec_.form; }) fits = codec_.form.fits(key);
     if (!fits || !take_begin(state, entry.used_ms) || !codec_.decode(state, entry.value) ||
         !state.empty())
       return Error{Errc::kCorrupt, "an entry of the state is none of this query"};
-    entries_.emplace(key, std::move(entry));
     return {};
   }
 

@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_8
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_8
+#define HOLDFAST_QUERY_ENTRY holdfast_query_9
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_9
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -104,14 +104,19 @@ class Host {
   // From now on groups of this slice are asked for.
   virtual bool group_by(std::int64_t slice, Grouping grouping) = 0;
   virtual bool for_each_of_group(std::int64_t slice, Text group, VisitVersions& visit) = 0;
+  // The same, of entries that say a time from `from` to `until`. `beyond`: the least time behind
+  // them that one may say; INT64_MAX: none does.
+  virtual bool for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
+                                 VisitVersions& visit, std::int64_t& beyond) = 0;
   // State in memory is more than that: the next checkpoint is not to wait for its time.
   virtual void ask_for_checkpoint() = 0;
   // How long state is kept that no row changes and no watermark ends; 0: for ever.
   virtual std::int64_t idle_ms() const = 0;
   // The machine's clock, when the rows came that are taken now.
   virtual std::int64_t now_ms() const = 0;
-  // Of a slice whose groups are asked for, and of which memory has no entry: what has not changed
-  // since `oldest_ms` goes with this checkpoint. What does not say when has at `began_ms`.
+  // Of a slice whose groups are asked for, and of which memory has no entry that ends so: what has
+  // not changed since `oldest_ms`, or says an end up to there, goes with this checkpoint. What does
+  // not say when has at `began_ms`.
   virtual void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) = 0;
   // A block; generation 0: a new one, which it becomes. `in_run`: those of this checkpoint have all
   // of the generation, in the order of the keys, each key once; it gets no more of them.

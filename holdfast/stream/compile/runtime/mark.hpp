@@ -3,7 +3,7 @@
 //
 //   a plain entry   the byte 1
 //   a timed entry   the byte 2, then when it changed (append_ordered): state that ends when it is
-//                   idle
+//                   idle; or until when the watermark lets it live
 //
 // So no entry is without bytes: an entry without bytes removes a key.
 #pragma once
@@ -42,16 +42,16 @@ struct Mark {
 
 inline constexpr char kPlainEntry = 1, kTimedEntry = 2;
 
-// What an entry begins with. `used_ms`: null, of a plain one.
-inline void append_begin(const std::int64_t* used_ms, std::string& bytes) {
-  append_raw(used_ms == nullptr ? kPlainEntry : kTimedEntry, bytes);
-  if (used_ms != nullptr) append_ordered(*used_ms, bytes);
+// What an entry begins with. `time`: null, of a plain one.
+inline void append_begin(const std::int64_t* time, std::string& bytes) {
+  append_raw(time == nullptr ? kPlainEntry : kTimedEntry, bytes);
+  if (time != nullptr) append_ordered(*time, bytes);
 }
-// Takes it off. `used_ms` stays as it is where the entry is plain. False: it is no entry.
-inline bool take_begin(Text& state, std::int64_t& used_ms) {
+// Takes it off. `time` stays as it is where the entry is plain. False: it is no entry.
+inline bool take_begin(Text& state, std::int64_t& time) {
   char form = 0;
   if (!take_raw(state, form)) return false;
-  return form == kPlainEntry || (form == kTimedEntry && take_ordered(state, used_ms));
+  return form == kPlainEntry || (form == kTimedEntry && take_ordered(state, time));
 }
 
 }  // namespace holdfast::query

@@ -105,6 +105,7 @@ class BasicStoredEntries {
   bool is_idle(const Mark& mark) const {
     return static_cast<std::int64_t>(mark.used_ms) <= oldest_ms_;
   }
+  std::int64_t oldest_ms() const { return oldest_ms_; }  // INT64_MIN: there was no sweep.
 
   // ---- Groups ----
 
@@ -112,18 +113,40 @@ class BasicStoredEntries {
   bool is_partial() const { return kStored && is_partial_; }
   void become_partial() { is_partial_ = grouping_.has_value(); }
   // A group of which memory has no entry: group(bytes) appends it. visit(key, state, version) ->
-  // whether it is one; of entries that are gone since the last checkpoint none.
+  // whether it is one; of entries that are gone since the last checkpoint none. `ends_idle`: what
+  // the last sweep would have taken goes, and is not visited.
   template <class AppendGroup, class Visit>
-  [[gnu::noinline]] bool fetch(const AppendGroup& group, const Visit& visit) {
+  [[gnu::noinline]] bool fetch(const AppendGroup& group, const Visit& visit,
+                               bool ends_idle = true) {
     if constexpr (kStored) {
       key_.clear();
       group(key_);
-      Fetch<Visit> entries(*this, visit);
+      Fetch<Visit> entries(*this, visit, ends_idle);
       return host_->for_each_of_group(slice_, {key_.data(), key_.size()}, entries);
     } else {
       return true;  // There is none.
     }
   }
+  // ---- Entries that a watermark ends: each says until when it lives ----
+
+  // Those with such a time from `from` to `until`, also if memory has them, too: visit(key, state,
+  // version) -> whether it is one. `beyond`: the least time behind them. At the beginning of all
+  // times are those that say none.
+  template <class Visit>
+  [[gnu::noinline]] bool for_each_of_times(std::int64_t from, std::int64_t until,
+                                           const Visit& visit, std::int64_t& beyond) {
+    if constexpr (kStored) {
+      Found<Visit> entries(*this, visit);
+      return host_->for_each_of_times(slice_, from, until, entries, beyond);
+    } else {
+      return true;  // There is none.
+    }
+  }
+  // Called with a checkpoint, behind put_gone(): what lives until then, or less long, has ended.
+  void end_until(std::int64_t time) {
+    if (is_partial()) host_->end_idle(slice_, time, INT64_MAX);
+  }
+
   // About, of an entry, what it has beside a fixed part.
   std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
   // Whether so many bytes are too many for memory, or the store's entries are to be swept.
@@ -137,9 +160,11 @@ class BasicStoredEntries {
         [[unlikely]]
       host_->ask_for_checkpoint();
   }
-  // Called after a checkpoint has all that it needs: the operator forgets its entries.
+  // Called after a checkpoint has all that it needs: the operator forgets whole groups of entries.
+  bool group() { return is_partial_ = host_->group_by(slice_, *grouping_); }
+  // The same, and it forgets all of them.
   bool leave() {
-    if (!(is_partial_ = host_->group_by(slice_, *grouping_))) return false;
+    if (!group()) return false;
     if (std::exchange(sweeps_store_, false)) host_->end_idle(slice_, oldest_ms_, began_ms_);
     return true;
   }
@@ -155,10 +180,15 @@ class BasicStoredEntries {
   }
   template <class AppendKey, class AppendState>
   bool put(Mark& mark, const AppendKey& key, const AppendState& state) {
+    const auto used_ms = static_cast<std::int64_t>(mark.used_ms);
+    return put(mark, ends() ? &used_ms : nullptr, key, state);
+  }
+  // `time`: what it says; null: nothing.
+  template <class AppendKey, class AppendState>
+  bool put(Mark& mark, const std::int64_t* time, const AppendKey& key, const AppendState& state) {
     key_.clear();
     state_.clear();
-    const auto used_ms = static_cast<std::int64_t>(mark.used_ms);
-    append_begin(ends() ? &used_ms : nullptr, state_);
+    append_begin(time, state_);
     key(key_), state(state_);
     see(key_.size() + state_.size());
     mark.changed = false;
@@ -172,17 +202,34 @@ class BasicStoredEntries {
   template <class Visit>
   class Fetch final : public VisitVersions {
    public:
-    Fetch(BasicStoredEntries& stored, const Visit& visit) : stored_(stored), visit_(visit) {}
+    Fetch(BasicStoredEntries& stored, const Visit& visit, bool ends_idle)
+        : stored_(stored), visit_(visit), ends_idle_(ends_idle) {}
     bool entry(Text key, Text state, std::uint64_t version) override {
       if (!stored_.gone_.empty() && stored_.gone_.contains(std::string(key.data, key.size)))
         return true;
-      if (stored_.has_ended(state)) return stored_.adopt_gone(key, version), true;
+      if (ends_idle_ && stored_.has_ended(state)) return stored_.adopt_gone(key, version), true;
       stored_.see(key.size + state.size);
       return visit_(key, state, version);
     }
 
    private:
     BasicStoredEntries& stored_;
+    const Visit& visit_;
+    const bool ends_idle_;
+  };
+
+  template <class Visit>
+  class Found final : public VisitVersions {
+   public:
+    Found(const BasicStoredEntries& stored, const Visit& visit) : stored_(stored), visit_(visit) {}
+    bool entry(Text key, Text state, std::uint64_t version) override {
+      const bool gone =
+          !stored_.gone_.empty() && stored_.gone_.contains(std::string(key.data, key.size));
+      return gone || visit_(key, state, version);
+    }
+
+   private:
+    const BasicStoredEntries& stored_;
     const Visit& visit_;
   };
 
