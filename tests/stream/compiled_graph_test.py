@@ -370,6 +370,8 @@ KILLED = [
     'SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v DESC) AS r '
     f"FROM {WINDOW.format('TUMBLE', 'a', '')}) WHERE r <= 3",
     "SELECT a.ts, a.v, b.ts, b.v FROM a FULL JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '3' SECOND",
+    f"SELECT l.ts, l.v, r.ts, r.v FROM (SELECT * FROM {WINDOW.format('TUMBLE', 'a', '')}) l FULL JOIN (SELECT * FROM "
+    f"{WINDOW.format('TUMBLE', 'b', '')}) r ON l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end",
     "SELECT ts, SUM(v) OVER w + COUNT(*) OVER (PARTITION BY k, v ORDER BY ts RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW), "
     'ts, CAST(SUM(CAST(d AS DOUBLE)) OVER (PARTITION BY k ORDER BY ts) AS BIGINT) FROM a '
     'WINDOW w AS (PARTITION BY k ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW)',

@@ -14,7 +14,7 @@
 namespace holdfast::stream::graph {
 namespace {
 
-constexpr std::int64_t kLowMs = -30, kHighMs = 50;
+constexpr std::int64_t kLowMs = -30, kHighMs = 50, kWindowMs = 70;
 
 Subject join_by_times(sql::JoinKind kind, sql::JoinForm form) {
   Subject subject;
@@ -31,6 +31,7 @@ Subject join_by_times(sql::JoinKind kind, sql::JoinForm form) {
   subject.inputs = 2;
   subject.make = [form](const Parts& parts) -> std::unique_ptr<Operator> {
     if (form == sql::JoinForm::kTemporal) return std::make_unique<TemporalJoin>(parts);
+    if (form == sql::JoinForm::kWindow) return std::make_unique<WindowJoin>(parts);
     return std::make_unique<IntervalJoin>(parts);
   };
   return subject;
@@ -48,24 +49,53 @@ struct ByTimes {
   static Key right_key(const Right& row, query::Run&) { return Key(row.get<0>()); }
   static auto left_time(const Left& row) { return row.get<1>(); }
   static auto right_time(const Right& row) { return row.get<1>(); }
+  static auto left_end(const Left& row) { return row.get<1>(); }
+  static auto right_end(const Right& row) { return row.get<1>(); }
   static bool holds(const Left&, const Right&, query::Run&) { return true; }
   static void give(Shown& all, query::Change change, const Out& row) {
     show_compiled(all, change, row);
   }
 };
 
-void check_by_times(const Subject& subject, bool leaves_state, const Begin& compiled) {
+// Makes the state of a region that of a build which wrote no times.
+void forget_times(const std::string& place) {
+  struct Entry {
+    std::string key, state;
+    std::uint64_t version;
+  };
+  KvStateStore store(KvStateStore::open_region(place).value(), 1);
+  const auto found = store.open().value();
+  if (!found) return;
+  for (const auto slice : {kFirstSlice, kFirstSlice + 1, kFirstSlice + 2}) {
+    std::vector<Entry> entries;
+    const auto take = [&](std::string_view key, std::string_view state, std::uint64_t version) {
+      entries.push_back({std::string(key), std::string(state), version});
+      return Status();
+    };
+    store.for_each_version(slice, take).value();
+    for (auto& [key, state, version] : entries) {
+      state = slice == kFirstSlice + 2 ? "" : query::kPlainEntry + state.substr(1 + 8);
+      store.replace(slice, key, state, version).value();
+    }
+  }
+  store.complete({found->epoch + 1, "m"}).value();
+}
+
+void check_by_times(const Subject& subject, bool leaves_state, const Begin& compiled,
+                    std::uint64_t memory_bytes = kMuchMemory, bool of_earlier_build = false) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     SCOPED_TRACE(seed);
     Random random(seed);
+    const bool of_windows = std::get<sql::Join>(subject.node.what).form == sql::JoinForm::kWindow;
     Place place;
     test_idle_ms = 0;
-    World one(place / "one", std::uint64_t{1} << 30),
-        other(place / "other", std::uint64_t{1} << 30);
+    World one(place / "one", memory_bytes), other(place / "other", kMuchMemory);
     Watermarks watermarks{kNoWatermark, kNoWatermark};
     bool swapped = false;
     std::size_t rows = 0;
     const auto begin = [&] {
+      one.close();
+      if (of_earlier_build) forget_times(place / "one");
       one.begin(subject, swapped ? compiled : begin_interpreted, watermarks);
       other.begin(subject, swapped ? begin_interpreted : compiled, watermarks);
       swapped = !swapped;
@@ -77,7 +107,8 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
       const auto input = random.below(2);
       if (kind_of_step < 80) {
         const auto key = static_cast<std::int64_t>(random.below(6));
-        const auto time = now - static_cast<std::int64_t>(random.below(120));  // Late ones, too.
+        auto time = now - static_cast<std::int64_t>(random.below(120));  // Late ones, too.
+        if (of_windows) time += kWindowMs - time % kWindowMs;
         one.process->take(input, RowKind::kInsert, key, time);
         other.process->take(input, RowKind::kInsert, key, time);
       } else if (kind_of_step < 96) {
@@ -107,11 +138,31 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
   }
 }
 
+// One of the twins has all rows in memory, the other one does not.
 template <query::JoinKind kOfKind>
 void check_near_rows(sql::JoinKind kind) {
-  check_by_times(join_by_times(kind, sql::JoinForm::kInterval), false,
-                 begin_compiled<query::IntervalJoin<ByTimes<kOfKind>>, true>);
+  for (const auto memory_bytes : kMemories)
+    check_by_times(join_by_times(kind, sql::JoinForm::kInterval), false,
+                   begin_compiled<query::IntervalJoin<ByTimes<kOfKind>>, true>, memory_bytes);
 }
+template <query::JoinKind kOfKind>
+void check_windows(sql::JoinKind kind) {
+  for (const auto memory_bytes : kMemories)
+    check_by_times(join_by_times(kind, sql::JoinForm::kWindow), false,
+                   begin_compiled<query::WindowJoin<ByTimes<kOfKind>>, true>, memory_bytes);
+}
+// Such a state is read as a whole, and written anew.
+TEST(JoinsByTimes, RowsOfABuildThatWroteNoTimes) {
+  constexpr auto kAll = sql::JoinKind::kFull;
+  using All = ByTimes<query::JoinKind::kFull>;
+  for (const auto memory_bytes : kMemories) {
+    check_by_times(join_by_times(kAll, sql::JoinForm::kInterval), false,
+                   begin_compiled<query::IntervalJoin<All>, true>, memory_bytes, true);
+    check_by_times(join_by_times(kAll, sql::JoinForm::kWindow), false,
+                   begin_compiled<query::WindowJoin<All>, true>, memory_bytes, true);
+  }
+}
+
 template <query::JoinKind kOfKind>
 void check_versions(sql::JoinKind kind) {
   check_by_times(join_by_times(kind, sql::JoinForm::kTemporal), true,
@@ -124,6 +175,10 @@ TEST(JoinsByTimes, NearRowsAndLeftOnes) {
 }
 TEST(JoinsByTimes, NearRowsAndAllOthers) {
   check_near_rows<query::JoinKind::kFull>(sql::JoinKind::kFull);
+}
+TEST(JoinsByTimes, RowsOfWindows) { check_windows<query::JoinKind::kInner>(sql::JoinKind::kInner); }
+TEST(JoinsByTimes, RowsOfWindowsAndAllOthers) {
+  check_windows<query::JoinKind::kFull>(sql::JoinKind::kFull);
 }
 TEST(JoinsByTimes, Versions) { check_versions<query::JoinKind::kInner>(sql::JoinKind::kInner); }
 TEST(JoinsByTimes, VersionsAndLeftOnes) {

@@ -123,8 +123,9 @@ class NodeWriter {
          (join.condition == nullptr ? "true" : "is_true(" + both.of(*join.condition) + ")") +
          ";\n  }");
     give("const Out& row", "row");
-    made_.fetches = join.form == sql::JoinForm::kRegular;
-    made_.passes = !made_.fetches && join.form != sql::JoinForm::kLookup;
+    made_.fetches = join.form == sql::JoinForm::kRegular || join.form == sql::JoinForm::kInterval ||
+                    join.form == sql::JoinForm::kWindow;
+    made_.passes = join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kLookup;
     join_times(join);
     for (const std::size_t input : {0, 1}) {
       leave_out(join, input);

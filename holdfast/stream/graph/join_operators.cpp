@@ -195,28 +195,62 @@ Status RegularJoin::meet_semi(std::int64_t before, RowKind kind, Counted& left) 
 }
 
 // ---- Windows ----
+namespace {
+
+const std::string kNumber = "n";
+
+}  // namespace
+
 WindowJoin::WindowJoin(const Parts& parts)
     : JoinOperator(parts),
-      tables_{RowTable(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 1, 1}}),
-              RowTable(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1], {1, 1, 1}})} {}
+      tables_{Table(parts.store, parts.first_slice,
+                    Codec{{parts.inputs[0], {1, 1, 1}}, join_.left_time}, {},
+                    StateStore::Grouping::kKey),
+              Table(parts.store, parts.first_slice + 1,
+                    Codec{{parts.inputs[1], {1, 1, 1}}, join_.right_time}, {},
+                    StateStore::Grouping::kKey)},
+      numbers_(parts.store, parts.first_slice + 2, {}) {}
 
 Status WindowJoin::restore() {
-  for (auto& table : tables_) {
-    HF_RETURN_IF_ERROR(table.restore());
-    for (const auto& [key, entry] : table)
-      next_number_ = std::max(next_number_, sequence_of(key) + 1);
+  HF_RETURN_IF_ERROR(numbers_.restore());
+  auto& number = numbers_.at(kNumber);
+  bool whole = false;
+  for (const auto& table : tables_) {
+    HF_ASSIGN_OR_RETURN(const bool says_times, table.says_times());
+    whole = whole || !says_times;
   }
-  return {};
+  for (auto& table : tables_) {
+    HF_RETURN_IF_ERROR(table.restore(whole));
+    for (const auto& [key, entry] : table)
+      number = std::max(number, sequence_of(key) + 1);
+  }
+  const bool one_is_partial = tables_[kLeft].is_partial() || tables_[kRight].is_partial();
+  return one_is_partial ? leave() : Status();
 }
 
 Status WindowJoin::put_state() {
-  HF_RETURN_IF_ERROR(tables_[kLeft].put_all());
-  return tables_[kRight].put_all();
+  for (auto& table : tables_)
+    HF_RETURN_IF_ERROR(table.put_all());
+  HF_RETURN_IF_ERROR(HF_MUTANT("ST61", numbers_.put_all(), Status()));
+  if (is_partial() || tables_[kLeft].wants_room() || tables_[kRight].wants_room())
+    HF_RETURN_IF_ERROR(leave());
+  if (watermark() == kNoWatermark) return {};
+  for (auto& table : tables_)
+    table.end_until(watermark() - 1);
+  return {};
+}
+
+Status WindowJoin::leave() {
+  for (auto& table : tables_)
+    HF_RETURN_IF_ERROR(table.leave());
+  next_stored_ = watermark();
+  return {};
 }
 
 Status WindowJoin::visit_state(VisitState visit) const {
   HF_RETURN_IF_ERROR(tables_[kLeft].visit_state(visit));
-  return tables_[kRight].visit_state(visit);
+  HF_RETURN_IF_ERROR(tables_[kRight].visit_state(visit));
+  return numbers_.visit_state(visit);
 }
 
 Status WindowJoin::take(std::size_t side, RowKind, const sql::Row& row) {
@@ -229,33 +263,55 @@ Status WindowJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   append_ordered(end, full);
   full += null ? '\1' : '\0';
   full += key;
-  append_ordered(next_number_++, full);
+  append_ordered(numbers_.at(kNumber)++, full);
   tables_[side].at(full) = row;
   return {};
 }
 
-// The rows of the least keys, window by window: a key of both sides at once.
+// Window by window, the earliest first.
 Status WindowJoin::pass(std::int64_t watermark) {
   for (;;) {
-    std::string least;
-    for (auto& table : tables_) {
+    auto next = kEndOfTime;  // The last watermark that does not end it.
+    for (const auto& table : tables_) {
       if (table.empty()) continue;
-      const auto& first = table.begin()->first;
-      const auto key = first.substr(0, first.size() - 8);
-      if (least.empty() || key < least) least = key;
+      std::string_view key = table.begin()->first;
+      next = std::min(next, take_ordered(key) - 2);
     }
-    std::string_view key = least;
-    if (least.empty() || take_ordered(key) - 1 > watermark) return {};
-    std::array<Rows, 2> rows;
-    HF_RETURN_IF_ERROR(take_first(kLeft, least, rows[kLeft]));
-    HF_RETURN_IF_ERROR(take_first(kRight, least, rows[kRight]));
-    if (key.front() == '\0') {
-      HF_RETURN_IF_ERROR(join_rows(rows[kLeft], rows[kRight]));
-      continue;
-    }
-    HF_RETURN_IF_ERROR(join_rows(rows[kLeft], {}));  // NULL has no partner.
-    HF_RETURN_IF_ERROR(join_rows({}, rows[kRight]));
+    if (std::min(next, next_stored_) >= watermark) return {};
+    const bool finds = HF_MUTANT("ST60", next_stored_ <= next, next_stored_ < next);
+    HF_RETURN_IF_ERROR(finds ? find_window() : join_next());
   }
+}
+
+// The rows of the next window that the store has.
+Status WindowJoin::find_window() {
+  const auto at = next_stored_;
+  next_stored_ = kEndOfTime;
+  for (auto& table : tables_) {
+    const auto take = [&](std::string_view key, Table::Entry& entry) {
+      return table.lend(key, std::move(entry.value)), Status();
+    };
+    HF_ASSIGN_OR_RETURN(const auto beyond, table.for_each_of_times(at, at, take));
+    next_stored_ = std::min(next_stored_, beyond);
+  }
+  return {};
+}
+
+// The rows of the least key, of both sides at once.
+Status WindowJoin::join_next() {
+  std::string least;
+  for (auto& table : tables_) {
+    if (table.empty()) continue;
+    const auto& first = table.begin()->first;
+    const auto key = first.substr(0, first.size() - 8);
+    if (least.empty() || key < least) least = key;
+  }
+  std::array<Rows, 2> rows;
+  HF_RETURN_IF_ERROR(take_first(kLeft, least, rows[kLeft]));
+  HF_RETURN_IF_ERROR(take_first(kRight, least, rows[kRight]));
+  if (least[8] == '\0') return join_rows(rows[kLeft], rows[kRight]);
+  HF_RETURN_IF_ERROR(join_rows(rows[kLeft], {}));  // NULL has no partner.
+  return join_rows({}, rows[kRight]);
 }
 
 Status WindowJoin::take_first(std::size_t side, const std::string& key, Rows& rows) {

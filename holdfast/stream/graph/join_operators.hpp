@@ -83,12 +83,16 @@ class RegularJoin : public JoinOperator {
   Sweeps sweeps_;
 };
 
-// Rows of one window with each other, when it has ended.
+// Rows of one window with each other, when it has ended. Where memory has not all rows, it has
+// those since the last checkpoint, and those of the window that ends.
 //
-// State, of each side  [window_end, has NULL, key, number] -> row.
+// State, of each side  [window_end, has NULL, key, number] -> row; numbers: the next one.
 class WindowJoin : public JoinOperator {
  public:
   explicit WindowJoin(const Parts& parts);
+  std::set<std::int64_t> stored_slices() const override {
+    return is_partial() ? std::set{slice(kLeft), slice(kRight)} : std::set<std::int64_t>();
+  }
   StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
@@ -100,21 +104,39 @@ class WindowJoin : public JoinOperator {
 
  private:
   using Rows = std::vector<sql::Row>;
+  struct Codec : RowCodec {
+    std::size_t end_column = 0;
+    // The last watermark that does not end it.
+    std::int64_t end_of(const sql::Row& row) const {
+      return static_cast<std::int64_t>(row[end_column].number) - 2;
+    }
+  };
+  using Table = StateTable<sql::Row, Codec>;
+  bool is_partial() const { return tables_[kLeft].is_partial(); }
+  Status find_window();
+  Status join_next();
   Status take_first(std::size_t side, const std::string& key, Rows& rows);
   Status join_rows(const Rows& left, const Rows& right);
+  Status leave();
 
-  std::array<RowTable, 2> tables_;
-  std::int64_t next_number_ = 0;
+  std::array<Table, 2> tables_;
+  NumberTable numbers_;  // One: of the next row.
+  // Windows of the store that have not been joined live so long at least.
+  std::int64_t next_stored_ = kEndOfTime;
 };
 
 // Rows whose times are near: low <= left - right <= high. A row is kept until the watermark says
-// that no partner can come.
+// that no partner can come. Rows that memory does not have are fetched by their key when a row of
+// it comes. Those that are shown without a partner are also found by when they end, some before it.
 //
 // State, of each side  [key, time, number] -> row, whether it had a partner.
 class IntervalJoin : public JoinOperator {
  public:
   explicit IntervalJoin(const Parts& parts);
   Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override {
+    return is_partial() ? std::set{slice(kLeft), slice(kRight)} : std::set<std::int64_t>();
+  }
   StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
@@ -130,21 +152,37 @@ class IntervalJoin : public JoinOperator {
     bool matched = false;
   };
   struct Codec {
-    const std::vector<sql::Column>* columns;
+    const IntervalJoin* join;
+    std::size_t side;
     KeyForm form = {0, 0, 2};
     void encode(const Kept& kept, std::string& bytes) const;
     bool decode(std::string_view& bytes, Kept& kept) const;
+    std::int64_t end_of(const Kept& kept) const { return join->end_of(side, kept.row); }
   };
   using Table = StateTable<Kept, Codec>;
+  // [last_partner, side, key in the table].
+  using End = std::pair<std::pair<std::int64_t, std::size_t>, std::string>;
   // The last time at which a partner of a row of this time may come.
   std::int64_t last_partner(std::size_t side, std::int64_t time) const {
     return side == kLeft ? time - join_.low_ms : time + join_.high_ms;
   }
+  std::int64_t end_of(std::size_t side, const sql::Row& row) const {
+    return last_partner(side, time_in(side, row));
+  }
+  bool is_partial() const { return tables_[kLeft].is_partial(); }
+  Status fetch(std::size_t side, const std::string& key);
+  Table::iterator adopt(std::size_t side, Table::iterator place);
   Status meet_all(std::size_t side, const std::string& key, const sql::Row& row, bool& matched);
+  Status find_due();
+  Status end_row(const End& end);
+  Status leave();
 
   std::array<Table, 2> tables_;
-  // [last_partner, side, key in the table], made of the tables.
-  std::set<std::pair<std::pair<std::int64_t, std::size_t>, std::string>> ends_;
+  std::set<End> ends_;  // Of the rows in memory.
+  // Rows of the store that have had no partner, if they are to be shown: all that end before
+  // `next_due_`. Some are in memory, too, and may have had one there.
+  std::map<End, sql::Row> due_;
+  std::int64_t next_due_ = kEndOfTime;
   std::int64_t next_number_ = 0;
 };
 

@@ -9,35 +9,65 @@ namespace holdfast::stream::graph {
 // ---- Intervals ----
 void IntervalJoin::Codec::encode(const Kept& kept, std::string& bytes) const {
   bytes += kept.matched ? '\1' : '\0';
-  RowCodec{columns}.encode(kept.row, bytes);
+  RowCodec{&join->columns_of(side)}.encode(kept.row, bytes);
 }
 
 bool IntervalJoin::Codec::decode(std::string_view& bytes, Kept& kept) const {
   if (bytes.empty()) return false;
   kept.matched = bytes.front() != '\0';
   bytes.remove_prefix(1);
-  return take_row(bytes, *columns, kept.row);
+  return take_row(bytes, join->columns_of(side), kept.row);
 }
 
 IntervalJoin::IntervalJoin(const Parts& parts)
     : JoinOperator(parts),
-      tables_{Table(parts.store, parts.first_slice, Codec{parts.inputs[0]}),
-              Table(parts.store, parts.first_slice + 1, Codec{parts.inputs[1]})} {}
+      tables_{Table(parts.store, parts.first_slice, Codec{this, kLeft}, {},
+                    StateStore::Grouping::kFirstPart),
+              Table(parts.store, parts.first_slice + 1, Codec{this, kRight}, {},
+                    StateStore::Grouping::kFirstPart)} {}
 
 Status IntervalJoin::restore() {
-  for (const auto side : {kLeft, kRight}) {
-    HF_RETURN_IF_ERROR(tables_[side].restore());
-    for (const auto& [key, entry] : tables_[side]) {
-      next_number_ = std::max(next_number_, sequence_of(key) + 1);
-      ends_.emplace(std::pair(last_partner(side, time_in(side, entry.value.row)), side), key);
-    }
+  bool whole = false;
+  for (const auto& table : tables_) {
+    HF_ASSIGN_OR_RETURN(const bool says_times, table.says_times());
+    whole = whole || !says_times;
   }
-  return {};
+  for (const auto side : {kLeft, kRight}) {
+    auto& table = tables_[side];
+    HF_RETURN_IF_ERROR(table.restore(whole));
+    for (auto place = table.begin(); place != table.end();)
+      place = adopt(side, place);
+  }
+  const bool one_is_partial = tables_[kLeft].is_partial() || tables_[kRight].is_partial();
+  return one_is_partial ? leave() : Status();
+}
+
+// Of one that the store gave; the next one. What has ended stays there until a checkpoint.
+IntervalJoin::Table::iterator IntervalJoin::adopt(std::size_t side, Table::iterator place) {
+  const auto end = end_of(side, place->second.value.row);
+  next_number_ = std::max(next_number_, sequence_of(place->first) + 1);
+  if (HF_MUTANT("ST58", end < watermark(), false)) return tables_[side].erase(place);
+  ends_.emplace(std::pair(end, side), place->first);
+  return std::next(place);
 }
 
 Status IntervalJoin::put_state() {
-  HF_RETURN_IF_ERROR(tables_[kLeft].put_all());
-  return tables_[kRight].put_all();
+  for (auto& table : tables_)
+    HF_RETURN_IF_ERROR(table.put_all());
+  if (tables_[kLeft].wants_room() || tables_[kRight].wants_room()) HF_RETURN_IF_ERROR(leave());
+  if (watermark() == kNoWatermark) return {};
+  for (auto& table : tables_)
+    table.end_until(watermark() - 1);
+  return {};
+}
+
+Status IntervalJoin::leave() {
+  for (auto& table : tables_)
+    HF_RETURN_IF_ERROR(table.leave());
+  ends_.clear();
+  due_.clear();
+  if (keeps(kLeft) || keeps(kRight)) next_due_ = watermark();
+  return {};
 }
 
 Status IntervalJoin::visit_state(VisitState visit) const {
@@ -47,6 +77,20 @@ Status IntervalJoin::visit_state(VisitState visit) const {
 
 std::int64_t IntervalJoin::held_back() const {
   return std::max<std::int64_t>({0, -join_.low_ms, join_.high_ms});
+}
+
+// The rows of a key that memory has none of.
+Status IntervalJoin::fetch(std::size_t side, const std::string& key) {
+  auto& table = tables_[side];
+  if (!table.is_partial()) return {};
+  const auto is_of_key = [&](auto place) {
+    return place != table.end() && place->first.starts_with(key);
+  };
+  if (is_of_key(table.lower_bound(key))) return {};
+  HF_RETURN_IF_ERROR(table.fetch(key));
+  for (auto place = table.lower_bound(key); is_of_key(place);)
+    place = adopt(side, place);
+  return {};
 }
 
 Status IntervalJoin::meet_all(std::size_t side, const std::string& key, const sql::Row& row,
@@ -75,7 +119,11 @@ Status IntervalJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   bool null = false, matched = false;
   HF_ASSIGN_OR_RETURN(auto key, key_of(side, row, null));
   if (time == kNoWatermark) null = true;  // Near nothing.
-  if (!null) HF_RETURN_IF_ERROR(meet_all(side, key, row, matched));
+  if (!null) {
+    HF_RETURN_IF_ERROR(fetch(kLeft, key));
+    HF_RETURN_IF_ERROR(fetch(kRight, key));
+    HF_RETURN_IF_ERROR(meet_all(side, key, row, matched));
+  }
   const auto end = null ? kNoWatermark : last_partner(side, time);
   if (null || end <= watermark()) {  // No partner is to come.
     return keeps(side) && !matched ? emit_alone(RowKind::kInsert, side, row) : Status();
@@ -88,18 +136,50 @@ Status IntervalJoin::take(std::size_t side, RowKind, const sql::Row& row) {
 }
 
 Status IntervalJoin::pass(std::int64_t watermark) {
-  while (!ends_.empty() && ends_.begin()->first.first < watermark) {
-    const auto [end, key] = *ends_.begin();
-    ends_.erase(ends_.begin());
-    const std::size_t side = end.second;
-    const auto found = tables_[side].find(key);
-    if (found == tables_[side].end()) continue;
-    const auto kept = std::move(found->second.value);
-    tables_[side].erase(found);
-    if (keeps(side) && !kept.matched)
-      HF_RETURN_IF_ERROR(emit_alone(RowKind::kInsert, side, kept.row));
+  for (;;) {
+    const auto end_in_memory = ends_.empty() ? kEndOfTime : ends_.begin()->first.first;
+    const auto end_of_due = due_.empty() ? kEndOfTime : due_.begin()->first.first.first;
+    const auto next = std::min(end_in_memory, end_of_due);
+    if (std::min(next, next_due_) >= watermark) return {};
+    if (next_due_ <= next) {
+      HF_RETURN_IF_ERROR(find_due());
+    } else if (ends_.empty() || (!due_.empty() && due_.begin()->first < *ends_.begin())) {
+      const auto due = due_.extract(due_.begin());
+      HF_RETURN_IF_ERROR(emit_alone(RowKind::kInsert, due.key().first.second, due.mapped()));
+    } else {
+      HF_RETURN_IF_ERROR(end_row(End(*ends_.begin())));
+    }
+  }
+}
+
+// The next of the rows that memory does not have: a part of what the store keeps.
+Status IntervalJoin::find_due() {
+  constexpr std::int64_t kParts = 32;
+  const auto from = next_due_;
+  const auto until = from + (join_.high_ms - join_.low_ms) / kParts;
+  next_due_ = kEndOfTime;
+  for (const auto side : {kLeft, kRight}) {
+    if (!keeps(side)) continue;
+    const auto take = [&](std::string_view key, const Table::Entry& entry) {
+      const auto& kept = entry.value;
+      if (!kept.matched)
+        due_.emplace(End({end_of(side, kept.row), side}, std::string(key)), kept.row);
+      return Status();
+    };
+    HF_ASSIGN_OR_RETURN(const auto beyond, tables_[side].for_each_of_times(from, until, take));
+    next_due_ = std::min(next_due_, beyond);
   }
   return {};
+}
+
+Status IntervalJoin::end_row(const End& end) {
+  ends_.erase(end);
+  const auto side = end.first.second;
+  if (HF_MUTANT("ST59", true, false)) due_.erase(end);  // What memory has of it counts.
+  const auto found = tables_[side].find(end.second);
+  const auto kept = std::move(found->second.value);
+  tables_[side].erase(found);
+  return keeps(side) && !kept.matched ? emit_alone(RowKind::kInsert, side, kept.row) : Status();
 }
 
 // ---- Versions ----

@@ -7,7 +7,10 @@
 //   kLowMs, kHighMs                       low <= left time - right time <= high
 //   left_time(row), right_time(row)
 //
-// State, of each side  [key, time, number] -> whether it had a partner, row.
+// State, of each side  [key, time, number] -> whether it had a partner, row. Rows that memory does
+//        not have are fetched by their key when a row of it comes. Those that are shown without a
+//        partner are also found by when they end, some before it. Either both sides have all of
+//        their rows in memory, or neither.
 // Order  The partners of a row by their times, those of one time as they came. Rows that are shown
 //        alone when their time is over: by that time, the left ones first, then by their keys'
 //        bytes.
@@ -17,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,8 +41,9 @@ class IntervalJoin : JoinRules<Definition> {
  public:
   explicit IntervalJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries<Definition>(run.host, slice_of(Side::kLeft)),
-                StoredEntries<Definition>(run.host, slice_of(Side::kRight))} {}
+        stored_{StoredEntries<Definition>(run.host, slice_of(Side::kLeft), Grouping::kFirstPart),
+                StoredEntries<Definition>(run.host, slice_of(Side::kRight), Grouping::kFirstPart)} {
+  }
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change, const RowOn<kSide>& row) {
@@ -47,6 +52,11 @@ class IntervalJoin : JoinRules<Definition> {
     if (run_.failed) return;
     if (!time.known || key.has_null()) return show_alone<kSide>(graph, row);  // Near nothing.
     const auto hash = key.hash();
+    if constexpr (may_store<Definition>()) {
+      if (is_partial() && pairs_.find(key, hash) == nullptr) fetch(key);
+      if (run_.failed) return;
+    }
+    stored_[0].took_row([this] { return bytes(); });
     const bool matched = meet_all<kSide>(graph, pairs_.find(key, hash), row, time.value);
     if (run_.failed) return;
     if (end_of<kSide>(time.value) <= now_) {  // No partner is to come.
@@ -61,8 +71,15 @@ class IntervalJoin : JoinRules<Definition> {
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     while (!run_.failed) {
-      const auto left = next_end(left_ends_), right = next_end(right_ends_);
-      if (std::min(left, right) >= watermark) break;
+      const auto left = next_end<Side::kLeft>(), right = next_end<Side::kRight>();
+      const auto next = std::min(left, right);
+      if (std::min(next, next_due_) >= watermark) break;
+      if constexpr (kFindsDue) {
+        if (next_due_ <= next) {
+          find_due();
+          continue;
+        }
+      }
       if (left <= right)
         end_rows<Side::kLeft>(graph, left);
       else
@@ -71,6 +88,11 @@ class IntervalJoin : JoinRules<Definition> {
     now_ = watermark;
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
+  void adopt_stored(std::int64_t) {
+    for (auto& stored : stored_)
+      stored.become_partial();
+    if (kFindsDue) next_due_ = now_;
+  }
   bool adopt(const GraphEntry& entry) {
     if (entry.slice == slice_of(Side::kLeft)) return adopt_on<Side::kLeft>(entry);
     return adopt_on<Side::kRight>(entry);
@@ -80,7 +102,12 @@ class IntervalJoin : JoinRules<Definition> {
     const auto put = [this](Entry& entry) {
       return put_on<Side::kLeft>(entry) && put_on<Side::kRight>(entry);
     };
-    return stored_[0].keeps() ? pairs_.for_each_noted(put) : pairs_.for_each(put);
+    if (!(stored_[0].keeps() ? pairs_.for_each_noted(put) : pairs_.for_each(put))) return false;
+    if (stored_[0].wants_room(bytes()) && !leave()) return false;
+    if (now_ == kNoTime) return true;
+    for (auto& stored : stored_)
+      stored.end_until(now_ - 1);
+    return true;
   }
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
@@ -121,6 +148,14 @@ class IntervalJoin : JoinRules<Definition> {
   };
   template <Side kSide>
   using Ends = std::vector<End<kSide>>;
+  // Rows of the store that have had no partner: by when they end, then by their keys. Some are in
+  // memory, too, and may have had one there.
+  template <Side kSide>
+  using Due = std::map<std::pair<std::int64_t, std::string>, Kept<RowOn<kSide>>>;
+  static constexpr bool kFindsDue =
+      may_store<Definition>() && (Rules::keeps(Side::kLeft) || Rules::keeps(Side::kRight));
+  // What an item takes beside itself and its texts.
+  static constexpr std::uint64_t kBesideItem = 48 + sizeof(End<Side::kLeft>);
 
   static constexpr std::int64_t slice_of(Side side) {
     return first_slice(Definition::kNode) + static_cast<std::int64_t>(side);
@@ -159,9 +194,89 @@ class IntervalJoin : JoinRules<Definition> {
   static std::int64_t end_of(std::int64_t time) {
     return kSide == Side::kLeft ? time - Definition::kLowMs : time + Definition::kHighMs;
   }
-  template <class AnyEnds>
-  static std::int64_t next_end(const AnyEnds& ends) {
-    return ends.empty() ? INT64_MAX : ends.front().time;
+  template <Side kSide>
+  auto& due_of() {
+    if constexpr (kSide == Side::kLeft)
+      return left_due_;
+    else
+      return right_due_;
+  }
+  template <Side kSide>
+  std::int64_t next_end() {
+    const auto& ends = ends_of<kSide>();
+    const auto end = ends.empty() ? INT64_MAX : ends.front().time;
+    if constexpr (kFindsDue) {
+      const auto& due = due_of<kSide>();
+      if (!due.empty()) return std::min(end, due.begin()->first.first);
+    }
+    return end;
+  }
+
+  // ---- Rows that memory does not have ----
+
+  bool is_partial() const { return stored_[0].is_partial(); }
+  std::uint64_t bytes() const { return pairs_.bytes() + item_bytes_; }
+  // The rows of a key that memory has none of.
+  void fetch(const Key& key) {
+    for (const auto side : {Side::kLeft, Side::kRight}) {
+      const auto take = [this, side](Text bytes, Text state, std::uint64_t version) {
+        return adopt({slice_of(side), bytes, state, version, false});
+      };
+      auto& stored = stored_[static_cast<std::size_t>(side)];
+      if (!stored.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take))
+        return static_cast<void>(run_.failed = true);
+    }
+  }
+  bool leave() {
+    pairs_ = {};
+    left_ends_.clear(), right_ends_.clear();
+    left_due_.clear(), right_due_.clear();
+    item_bytes_ = 0;
+    if (kFindsDue) next_due_ = now_;
+    return stored_[0].leave() && stored_[1].leave();
+  }
+  // The next of them: a part of what the store keeps.
+  [[gnu::noinline]] void find_due() {
+    constexpr std::int64_t kParts = 32;
+    const auto from = next_due_;
+    const auto until = from + (Definition::kHighMs - Definition::kLowMs) / kParts;
+    next_due_ = INT64_MAX;
+    if (!find_due_on<Side::kLeft>(from, until) || !find_due_on<Side::kRight>(from, until))
+      run_.failed = true;
+  }
+  template <Side kSide>
+  bool find_due_on(std::int64_t from, std::int64_t until) {
+    if constexpr (Rules::keeps(kSide)) {
+      const auto take = [this](Text bytes, Text state, std::uint64_t version) {
+        Stored<kSide> found;
+        if (!found.take(stored_of<kSide>(), {0, bytes, state, version, false})) return false;
+        if (!found.matched)
+          due_of<kSide>().emplace(
+              std::pair(end_of<kSide>(found.time), std::string(bytes.data, bytes.size)),
+              Kept<RowOn<kSide>>(found.row));
+        return true;
+      };
+      std::int64_t beyond = INT64_MAX;
+      if (!stored_of<kSide>().for_each_of_times(from, until, take, beyond)) return false;
+      next_due_ = std::min(next_due_, beyond);
+    }
+    return true;
+  }
+  // Those that end then, and whose keys memory does not have, are shown; the others count as they
+  // are in memory. All stay in `taken`.
+  template <Side kSide, class Rows>
+  void take_due(std::int64_t time, std::vector<typename Due<kSide>::node_type>& taken,
+                Rows& alone) {
+    auto& due = due_of<kSide>();
+    while (!due.empty() && due.begin()->first.first == time) {
+      const auto& node = taken.emplace_back(due.extract(due.begin()));
+      const auto& bytes = node.key().second;
+      Text rest{bytes.data(), bytes.size()}, values;
+      Key key;
+      if (!take_part(rest, values) || !key.take(values))
+        return static_cast<void>(run_.failed = true);
+      if (pairs_.find(key) == nullptr) alone.emplace_back(bytes, &node.mapped().row());
+    }
   }
 
   template <Side kSide, class Graph>
@@ -198,6 +313,7 @@ class IntervalJoin : JoinRules<Definition> {
     auto& items = items_of<kSide>(entry.value);
     const auto at =
         items.insert(items.end(), {Kept<RowOn<kSide>>(row), time, number, matched, Mark()});
+    item_bytes_ += bytes_of(*at);
     auto& ends = ends_of<kSide>();
     ends.push_back({end_of<kSide>(time), pairs_.number_of(entry), at});
     std::push_heap(ends.begin(), ends.end());
@@ -209,15 +325,19 @@ class IntervalJoin : JoinRules<Definition> {
   template <Side kSide, class Graph>
   void end_rows(Graph& graph, std::int64_t time) {
     auto& ends = ends_of<kSide>();
-    std::vector<std::pair<std::string, End<kSide>>> alone;
-    while (next_end(ends) == time) {
+    std::vector<std::pair<std::string, const RowOn<kSide>*>> alone;
+    std::vector<End<kSide>> shown;
+    std::vector<typename Due<kSide>::node_type> taken;
+    if constexpr (kFindsDue) take_due<kSide>(time, taken, alone);
+    while (!ends.empty() && ends.front().time == time) {
       std::pop_heap(ends.begin(), ends.end());
       const auto end = ends.back();
       ends.pop_back();
       Entry& entry = *pairs_.of_number(end.entry);
       stored_of<kSide>().erase(end.item->mark, key_of(entry.key, *end.item));
       if (Rules::keeps(kSide) && !end.item->matched) {
-        key_of(entry.key, *end.item)(alone.emplace_back("", end).first);
+        key_of(entry.key, *end.item)(alone.emplace_back("", &end.item->row()).first);
+        shown.push_back(end);
         continue;
       }
       if constexpr (RowOn<kSide>::kTexts) run_.flush();  // It may have been written.
@@ -225,16 +345,21 @@ class IntervalJoin : JoinRules<Definition> {
     }
     std::sort(alone.begin(), alone.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [bytes, end] : alone)
-      if (!run_.failed) show_alone<kSide>(graph, end.item->row());
+    for (const auto& [bytes, row] : alone)
+      if (!run_.failed) show_alone<kSide>(graph, *row);
     if constexpr (RowOn<kSide>::kTexts) {
       if (!alone.empty()) run_.flush();
     }
-    for (const auto& [bytes, end] : alone)
+    for (const auto& end : shown)
       erase<kSide>(*pairs_.of_number(end.entry), end.item);
+  }
+  template <class AnyItem>
+  static std::uint64_t bytes_of(const AnyItem& item) {
+    return sizeof item + kBesideItem + item.row().text_bytes();
   }
   template <Side kSide>
   void erase(Entry& entry, typename Items<kSide>::const_iterator item) {
+    item_bytes_ -= bytes_of(*item);
     items_of<kSide>(entry.value).erase(item);
     if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
   }
@@ -249,24 +374,35 @@ class IntervalJoin : JoinRules<Definition> {
       append_ordered(item.number, bytes);
     };
   }
+  // An entry of a store.
   template <Side kSide>
-  bool adopt_on(const GraphEntry& entry) {
-    if (entry.state.size == 0) return stored_of<kSide>().adopt_gone(entry.key, entry.version), true;
-    Text rest = entry.key, values, state = entry.state;
-    Mark mark{entry.version, entry.changed};
+  struct Stored {
     Key key;
     RowOn<kSide> row;
     std::int64_t time = 0, number = 0;
     std::uint8_t matched = 0;
-    if (!take_part(rest, values) || !key.take(values) || !take_ordered(rest, time) ||
-        !take_ordered(rest, number) || rest.size != 0 ||
-        !stored_of<kSide>().take_begin(state, mark) || !take_raw(state, matched) ||
-        !row.take(state) || state.size != 0)
-      return false;
-    auto& pair = pairs_.at(key);
-    add<kSide>(pair, row, time, number, matched != 0)->mark = mark;
+    Mark mark{};
+
+    bool take(const StoredEntries<Definition>& stored, const GraphEntry& entry) {
+      Text rest = entry.key, values, state = entry.state;
+      mark = {entry.version, entry.changed};
+      return take_part(rest, values) && key.take(values) && take_ordered(rest, time) &&
+             take_ordered(rest, number) && rest.size == 0 && stored.take_begin(state, mark) &&
+             take_raw(state, matched) && row.take(state) && state.size == 0;
+    }
+  };
+  template <Side kSide>
+  bool adopt_on(const GraphEntry& entry) {
+    auto& stored = stored_of<kSide>();
+    if (entry.state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
+    Stored<kSide> found;
+    if (!found.take(stored, entry)) return false;
+    next_number_ = std::max(next_number_, found.number + 1);
+    // What has ended stays in the store until a checkpoint.
+    if (end_of<kSide>(found.time) < now_) return stored.adopt_gone(entry.key, entry.version), true;
+    auto& pair = pairs_.at(found.key);
+    add<kSide>(pair, found.row, found.time, found.number, found.matched != 0)->mark = found.mark;
     if (entry.changed) pairs_.note(pair);
-    next_number_ = std::max(next_number_, number + 1);
     return true;
   }
   template <Side kSide>
@@ -274,11 +410,12 @@ class IntervalJoin : JoinRules<Definition> {
     auto& stored = stored_of<kSide>();
     for (const auto& item : items_of<kSide>(entry.value)) {
       if (stored.keeps() && !item.mark.changed) continue;
-      const bool put = stored.put(item.mark, key_of(entry.key, item), [&](std::string& bytes) {
+      const auto end = end_of<kSide>(item.time);
+      const auto append = [&](std::string& bytes) {
         bytes += item.matched ? '\1' : '\0';
         item.row().append_exactly(bytes);
-      });
-      if (!put) return false;
+      };
+      if (!stored.put(item.mark, &end, key_of(entry.key, item), append)) return false;
     }
     return true;
   }
@@ -288,6 +425,10 @@ class IntervalJoin : JoinRules<Definition> {
   KeyedValues<Key, Pair> pairs_;
   Ends<Side::kLeft> left_ends_;
   Ends<Side::kRight> right_ends_;
+  Due<Side::kLeft> left_due_;  // All that end before `next_due_`.
+  Due<Side::kRight> right_due_;
+  std::int64_t next_due_ = INT64_MAX;
+  std::uint64_t item_bytes_ = 0;
   std::int64_t next_number_ = 0;
   std::int64_t now_ = kNoTime;  // The watermark.
 };

@@ -4,7 +4,9 @@
 //
 // A `Definition` is as of join_rules.hpp.
 //
-// State, of each side  [window_end, has NULL, key, number] -> row.
+// State, of each side  [window_end, has NULL, key, number] -> row; numbers: the next one. Where
+//        memory has not all rows, it has those since the last checkpoint, and those of the window
+//        that ends.
 // Order  By has NULL, then the keys' bytes: in a key the left rows as they came, each with its
 //        partners as they came, then right rows that are shown alone.
 // Costs  O(1) for a row; at the end of a window O(rows) and the pairs that are compared.
@@ -51,7 +53,11 @@ class WindowRows {
     if (all.size() == UINT32_MAX) throw std::bad_alloc();
     all.push_back({row, number});
     auto& item = all.back();
-    if constexpr (Row::kTexts) item.row.move_texts(texts_.take(row.text_bytes()));
+    if constexpr (Row::kTexts) {
+      const auto bytes = row.text_bytes();
+      item.row.move_texts(texts_.take(bytes));
+      text_bytes_ += bytes;
+    }
     append<kSide>(list<kSide>(keys_.at(key, key.hash())));
     return item;
   }
@@ -70,6 +76,10 @@ class WindowRows {
     return true;
   }
   const Table<Key, Lists>& keys() const { return keys_; }
+  std::uint64_t bytes() const {
+    return keys_.bytes() + left_.size() * sizeof(left_[0]) + right_.size() * sizeof(right_[0]) +
+           text_bytes_;
+  }
 
  private:
   template <Side kSide>
@@ -102,6 +112,7 @@ class WindowRows {
   std::vector<ItemOn<Side::kLeft>> left_;
   std::vector<ItemOn<Side::kRight>> right_;
   TextArena texts_;
+  std::uint64_t text_bytes_ = 0;
 };
 
 template <class Definition>
@@ -115,8 +126,9 @@ class WindowJoin : JoinRules<Definition> {
  public:
   explicit WindowJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries<Definition>(run.host, first_slice(Definition::kNode)),
-                StoredEntries<Definition>(run.host, first_slice(Definition::kNode) + 1)} {}
+        stored_{StoredEntries<Definition>(run.host, kSlice, Grouping::kKey),
+                StoredEntries<Definition>(run.host, kSlice + 1, Grouping::kKey)},
+        numbers_(run.host, kSlice + 2) {}
 
   template <Side kSide, class Graph>
   void take(Graph&, Change, const RowOn<kSide>& row) {
@@ -127,11 +139,20 @@ class WindowJoin : JoinRules<Definition> {
     if (run_.failed) return;
     auto& item = window_at(end.value).template add<kSide>(key, row, next_number_++);
     stored_of<kSide>().change(item.mark);
+    stored_[0].took_row([this] { return bytes(); });
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
-    while (!windows_.empty() && windows_.begin()->first - 1 <= watermark && !run_.failed) {
+    while (!run_.failed) {
+      const auto next = windows_.empty() ? INT64_MAX : last_of(windows_.begin()->first);
+      if (std::min(next, next_stored_) >= watermark) break;
       newest_ = nullptr;
+      if constexpr (may_store<Definition>()) {
+        if (next_stored_ <= next) {
+          if (!find_window()) run_.failed = true;
+          continue;
+        }
+      }
       auto window = windows_.extract(windows_.begin());
       leave_state<Side::kLeft>(window.key(), window.mapped());
       leave_state<Side::kRight>(window.key(), window.mapped());
@@ -141,19 +162,41 @@ class WindowJoin : JoinRules<Definition> {
     now_ = watermark;
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
-  bool adopt(const GraphEntry& entry) {
-    if (entry.slice == first_slice(Definition::kNode)) return adopt_on<Side::kLeft>(entry);
-    return adopt_on<Side::kRight>(entry);
+  void adopt_stored(std::int64_t) {
+    for (auto& stored : stored_)
+      stored.become_partial();
+    next_stored_ = now_;
   }
-  bool put_state() { return put_on<Side::kLeft>() && put_on<Side::kRight>(); }
+  bool adopt(const GraphEntry& entry) {
+    if (entry.slice == kSlice) return adopt_on<Side::kLeft>(entry);
+    if (entry.slice == kSlice + 1) return adopt_on<Side::kRight>(entry);
+    Text state = entry.state;
+    number_mark_ = {entry.version, entry.changed};
+    std::int64_t number = 0;
+    if (!numbers_.take_begin(state, number_mark_) || !take_ordered(state, number)) return false;
+    next_number_ = std::max(next_number_, number);
+    return state.size == 0;
+  }
+  bool put_state() {
+    if (!put_on<Side::kLeft>() || !put_on<Side::kRight>() || !put_number()) return false;
+    if ((stored_[0].is_partial() || stored_[0].wants_room(bytes())) && !leave()) return false;
+    if (now_ == kNoTime) return true;
+    for (auto& stored : stored_)
+      stored.end_until(now_ - 1);
+    return true;
+  }
 
   std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
+  static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
+
   template <Side kSide>
   StoredEntries<Definition>& stored_of() {
     return stored_[static_cast<std::size_t>(kSide)];
   }
+  // The last watermark that does not end a window.
+  static std::int64_t last_of(std::int64_t end) { return end - 2; }
   Window& window_at(std::int64_t end) {
     if (newest_ == nullptr || newest_end_ != end) {
       newest_ = &windows_[end];
@@ -279,20 +322,26 @@ class WindowJoin : JoinRules<Definition> {
   template <Side kSide>
   bool adopt_on(const GraphEntry& entry) {
     if (entry.state.size == 0) return stored_of<kSide>().adopt_gone(entry.key, entry.version), true;
-    Text bytes = entry.key, state = entry.state, key_bytes;
     Mark mark{entry.version, entry.changed};
+    return take_row<kSide>(entry, mark,
+                           [&](std::int64_t end) -> Window& { return window_at(end); });
+  }
+  // An entry of a store, to the window that window(end) gives.
+  template <Side kSide, class AnyWindow>
+  bool take_row(const GraphEntry& entry, Mark mark, const AnyWindow& window) {
+    Text bytes = entry.key, state = entry.state, key_bytes;
+    Mark unused;
     std::int64_t end = 0, number = 0;
     RowOn<kSide> row;
     Key key;
     if (!take_ordered(bytes, end) || bytes.size == 0 ||
-        !stored_of<kSide>().take_begin(state, mark) || !row.take(state) || state.size != 0)
+        !stored_of<kSide>().take_begin(state, unused) || !row.take(state) || state.size != 0)
       return false;
     bytes = {bytes.data + 1, bytes.size - 1};  // Whether there is a NULL, the key says itself.
     if (!take_part(bytes, key_bytes) || !key.take(key_bytes) || !take_ordered(bytes, number) ||
         bytes.size != 0)
       return false;
-    auto& item = window_at(end).template add<kSide>(key, row, number);
-    item.mark = mark;
+    window(end).template add<kSide>(key, row, number).mark = mark;
     next_number_ = std::max(next_number_, number + 1);
     return true;
   }
@@ -301,9 +350,10 @@ class WindowJoin : JoinRules<Definition> {
     auto& stored = stored_of<kSide>();
     if (!stored.put_gone()) return false;
     for (auto& [end, window] : windows_) {
+      const auto last = last_of(end);
       const bool put = window.template for_each<kSide>([&, end = end](const Key& key, auto& item) {
         if (stored.keeps() && !item.mark.changed) return true;
-        return stored.put(item.mark, key_of(end, key, item.number),
+        return stored.put(item.mark, &last, key_of(end, key, item.number),
                           [&](std::string& bytes) { item.row.append_exactly(bytes); });
       });
       if (!put) return false;
@@ -311,8 +361,84 @@ class WindowJoin : JoinRules<Definition> {
     return true;
   }
 
+  bool put_number() {
+    number_mark_.changed = next_number_ != put_number_;
+    if (numbers_.keeps() && !number_mark_.changed) return true;
+    put_number_ = next_number_;
+    return numbers_.put(
+        number_mark_, [](std::string& bytes) { bytes += 'n'; },
+        [this](std::string& bytes) { append_ordered(next_number_, bytes); });
+  }
+
+  // ---- Rows that memory does not have ----
+
+  std::uint64_t bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [end, window] : windows_)
+      bytes += window.bytes();
+    return bytes;
+  }
+  bool leave() {
+    windows_.clear();
+    newest_ = nullptr;
+    next_stored_ = now_;
+    return stored_[0].leave() && stored_[1].leave();
+  }
+  // Those of the next window that the store has. They end there by themselves.
+  [[gnu::noinline]] bool find_window() {
+    const auto at = next_stored_;
+    next_stored_ = INT64_MAX;
+    Window whole;
+    if (!find_rows<Side::kLeft>(whole, at) || !find_rows<Side::kRight>(whole, at)) return false;
+    if (whole.keys().entries().empty()) return true;
+    auto& window = windows_[at + 2];
+    add_rows<Side::kLeft>(window, whole);
+    add_rows<Side::kRight>(window, whole);
+    window = std::move(whole);
+    return true;
+  }
+  // In the order of their numbers: so each is the last of its key.
+  template <Side kSide>
+  bool find_rows(Window& whole, std::int64_t at) {
+    struct Found {
+      std::int64_t number;
+      std::string key, state;
+    };
+    std::vector<Found> all;
+    const auto take = [&all](Text key, Text state, std::uint64_t) {
+      if (key.size < 8) return false;
+      Text last{key.data + key.size - 8, 8};
+      std::int64_t number = 0;
+      static_cast<void>(take_ordered(last, number));
+      all.push_back({number, {key.data, key.size}, {state.data, state.size}});
+      return true;
+    };
+    std::int64_t beyond = INT64_MAX;
+    if (!stored_of<kSide>().for_each_of_times(at, at, take, beyond)) return false;
+    next_stored_ = std::min(next_stored_, beyond);
+    std::sort(all.begin(), all.end(),
+              [](const Found& a, const Found& b) { return a.number < b.number; });
+    for (const auto& [number, key, state] : all) {
+      const GraphEntry entry{0, {key.data(), key.size()}, {state.data(), state.size()}, 0, false};
+      if (!take_row<kSide>(entry, {}, [&](std::int64_t) -> Window& { return whole; })) return false;
+    }
+    return true;
+  }
+  template <Side kSide>
+  static void add_rows(Window& window, Window& whole) {
+    window.template for_each<kSide>([&](const Key& key, const auto& item) {
+      whole.template add<kSide>(key, item.row, item.number).mark = item.mark;
+      return true;
+    });
+  }
+
   Run& run_;
   StoredEntries<Definition> stored_[2];
+  StoredEntries<Definition> numbers_;  // Has one entry: the next number.
+  Mark number_mark_;
+  std::int64_t put_number_ = 0;
+  // Windows of the store that have not been joined live so long at least.
+  std::int64_t next_stored_ = INT64_MAX;
   std::map<std::int64_t, Window> windows_;  // By their ends.
   Window* newest_ = nullptr;                // That of the last row.
   std::int64_t newest_end_ = 0;
