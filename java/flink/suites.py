@@ -20,10 +20,10 @@ EXPECTED = {
         'testMultipleKeysWithSnapshotCleanup': 9, 'testMultipleNamespacesWithSnapshotCleanup': 9}),
     'org.apache.flink.runtime.state.SavepointExchangeTest': (8, {}),
     'org.apache.flink.runtime.state.IncrementalCheckpointTest': (12, {}),
-    'org.apache.flink.runtime.state.StatesTest': (5, {}),
+    'org.apache.flink.runtime.state.StatesTest': (6, {}),
     'org.holdfast.flink.JobsTest': (16, {}),
     'org.holdfast.flink.PackTest': (2, {}),
-    'org.holdfast.flink.StatePlaceTest': (7, {}),
+    'org.holdfast.flink.StatePlaceTest': (8, {}),
     'org.holdfast.flink.ValueCacheTest': (17, {}),
 }
 

@@ -95,7 +95,10 @@ final class HoldfastKeyedStateBackendBuilder<K> extends AbstractKeyedStateBacken
     } catch (Throwable failure) {
       IOUtils.closeAllQuietly(targets, budget);
       throw new BackendBuildingException(
-          "the keyed state of " + place.name() + " could not be opened or restored in " + place.region(),
+          "the keyed state of "
+              + place.name()
+              + (restoreStateHandles.isEmpty() ? " could not be opened in " : " could not be restored in ")
+              + place.region(),
           failure);
     }
   }

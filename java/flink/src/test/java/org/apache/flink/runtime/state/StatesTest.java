@@ -18,6 +18,8 @@ import org.apache.flink.api.common.state.ReducingStateDescriptor;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.typeutils.base.LongSerializer;
 import org.apache.flink.api.common.typeutils.base.StringSerializer;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.runtime.checkpoint.CheckpointOptions;
 import org.apache.flink.runtime.state.hashmap.HashMapStateBackend;
 import org.apache.flink.runtime.state.memory.MemCheckpointStreamFactory;
@@ -60,6 +62,19 @@ final class StatesTest {
     assertThat(backend.numKeyValueStateEntries()).isZero(); // Writes what is cached.
     sum.add(3L);
     assertThat(sum.get()).isEqualTo(3);
+  }
+
+  /** It was called one that could not be restored, where there was nothing to restore. */
+  @Test
+  void aStoreThatCannotBeOpenedIsCalledThat() {
+    final Configuration settings = new Configuration();
+    settings.set(HoldfastStateBackend.FIXED_MEMORY, new MemorySize(1));
+    final HoldfastStateBackend small =
+        new HoldfastStateBackend().configure(settings, getClass().getClassLoader());
+    assertThatThrownBy(() -> StateProgram.open(small, StateProgram.ALL, List.of()))
+        .isInstanceOf(BackendBuildingException.class)
+        .hasMessageContaining("could not be opened in dram")
+        .hasStackTraceContaining("HF_NO_SPACE");
   }
 
   /** A value under it was cached, and the checkpoint that wrote it failed. */
