@@ -188,6 +188,42 @@ def check_what_the_sinks_had_not_shown(directory):
         shutil.rmtree(directory / 'kv')
 
 
+NEAR = ("SELECT x.ts, y.k, x.v FROM t x FULL JOIN t y ON x.k = y.k AND x.v <> y.v AND x.ts BETWEEN y.ts - INTERVAL '4' SECOND AND y.ts + INTERVAL '6' SECOND")
+WINDOWS = ("SELECT l.ts, r.k, l.v FROM (SELECT * FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND))) l FULL JOIN (SELECT * FROM "
+           "TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND))) r ON l.k = r.k AND l.v < r.v AND l.window_start = r.window_start AND "
+           "l.window_end = r.window_end")
+OVER = ("SELECT ts, k, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '7' SECOND PRECEDING AND CURRENT ROW) FROM t")
+
+
+def check_state_that_memory_does_not_have(directory):
+    """Of joins by times and OVER in kv, with no memory: each store goes on from a savepoint of it, and shows what one run shows."""
+    for number, query in enumerate((NEAR, WINDOWS, OVER)):
+        place = directory / str(number)
+        (place / 'inbox').mkdir(parents=True)
+        text = lambda out: sums(place, out).partition('INSERT')[0] + 'INSERT INTO o ' + query
+        rows = [(200 * i, i % 7, i * i % 31) for i in range(240)]
+        put(place, 'a', rows[:120])
+        first = start('--state', 'kv', '--state-memory', '1', '--region', place / 'first', '-e', text(place / 'out'))
+        until('rows', lambda: parts(place / 'out') != '')
+        time.sleep(0.3)
+        stopped(first)
+        begun = parts(place / 'out')
+        command('savepoint', '--state', 'kv', '--region', place / 'first', '--to', place / 'saved', '-e', text(place / 'out'))
+        put(place, 'b', rows[120:])
+        whole = start('--checkpoint-dir', place / 'whole_state', '-e', text(place / 'whole'))
+        until('all rows', lambda: len(parts(place / 'whole')) > len(begun))
+        time.sleep(1)
+        stopped(whole)
+        wanted = parts(place / 'whole')
+        assert wanted.startswith(begun), query
+        for store in stores(HOLDFAST):
+            shutil.rmtree(place / 'out')
+            again = start('--from', place / 'saved', *where(store, place, f'again_{store}'), '-e', text(place / 'out'))
+            until(f'all rows, {store}', lambda: len(begun) + len(parts(place / 'out')) >= len(wanted))
+            stopped(again)
+            assert begun + parts(place / 'out') == wanted, (store, query)
+
+
 def check_two_runs_of_one_place(directory):
     """The second run took the first one's hidden parts away, whose rows were lost, and replaced its checkpoints."""
     endless = "CREATE TABLE s (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '200', 'fields.n.kind' = 'sequence');\n"
@@ -236,7 +272,8 @@ def check_side_by_side(directory):
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
     try:
-        for check in (check_savepoints, check_the_state_of_final_is_of_another_query, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown, check_two_runs_of_one_place):
+        for check in (check_savepoints, check_the_state_of_final_is_of_another_query, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown,
+                      check_two_runs_of_one_place, check_state_that_memory_does_not_have):
             (directory / check.__name__).mkdir()
             check(directory / check.__name__)
         check_side_by_side(directory)

@@ -197,6 +197,7 @@ class NodeWriter {
     gather("add", over.aggregates);
     line("  static Out out(const Row& row, const State& state, Run& run) {");
     std::string values = "row";
+    made_.fetches = true;
     for (std::size_t i = 0; i < over.aggregates.size(); ++i) {  // In turn: the first error counts.
       const auto number = number_text(i);
       line("    const auto value" + number + " = state.get<" + number + ">().result(run);");

@@ -11,7 +11,7 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kCivilHeader, kClockRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader,
     kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
     kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader,
-    kOrderHeader, kOutputHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
+    kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
     kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
     kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
     kTextArenaHeader, kTextPartsHeader, kTextsHeader, kValuePartsHeader, kValuesHeader,
@@ -22,7 +22,7 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 40> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 41> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -45,6 +45,7 @@ inline constexpr std::array<RuntimeHeader, 40> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/mark.hpp", kMarkHeader},
     {"holdfast/stream/compile/runtime/order.hpp", kOrderHeader},
     {"holdfast/stream/compile/runtime/output.hpp", kOutputHeader},
+    {"holdfast/stream/compile/runtime/over_frames.hpp", kOverFramesHeader},
     {"holdfast/stream/compile/runtime/over_rows.hpp", kOverRowsHeader},
     {"holdfast/stream/compile/runtime/pool.hpp", kPoolHeader},
     {"holdfast/stream/compile/runtime/ranked_rows.hpp", kRankedRowsHeader},

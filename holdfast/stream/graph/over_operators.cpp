@@ -22,10 +22,12 @@ OverRows::OverRows(const Parts& parts)
     : Operator(parts),
       over_(std::get<sql::OverAggregate>(parts.node.what)),
       waiting_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}),
-      frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0], {0, 4, 2}}),
-      sums_(parts.store, parts.first_slice + 2, Codec{&over_}),
-      passed_(parts.store, parts.first_slice + 3, {},
-              ends_by_time() ? Retention() : parts.retention),
+      frames_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[0], {0, 4, 2}}, {},
+              StateStore::Grouping::kFirstPart),
+      sums_(parts.store, parts.first_slice + 2, Codec{&over_}, {},
+            StateStore::Grouping::kFirstPart),
+      passed_(parts.store, parts.first_slice + 3, PassedCodec{{}, this},
+              ends_by_time() ? Retention() : parts.retention, StateStore::Grouping::kFirstPart),
       sweeps_(ends_by_time() ? Retention() : parts.retention) {}
 
 Status OverRows::restore() {
@@ -37,6 +39,7 @@ Status OverRows::restore() {
   }
   HF_RETURN_IF_ERROR(sums_.restore());
   HF_RETURN_IF_ERROR(passed_.restore());
+  if (frames_.is_partial() || sums_.is_partial() || passed_.is_partial()) return leave();
   if (!ends_by_time()) return {};
   for (const auto& [partition, entry] : passed_)
     ends_.emplace(end_of(entry.value), partition);
@@ -47,7 +50,65 @@ Status OverRows::put_state() {
   HF_RETURN_IF_ERROR(waiting_.put_all());
   HF_RETURN_IF_ERROR(frames_.put_all());
   HF_RETURN_IF_ERROR(sums_.put_all());
-  return passed_.put_all();
+  HF_RETURN_IF_ERROR(passed_.put_all());
+  looks_at_stored_ = true;
+  const bool leaves = frames_.wants_room() || sums_.wants_room() || passed_.wants_room();
+  return leaves ? leave() : Status();
+}
+
+Status OverRows::leave() {
+  ends_.clear();
+  looks_at_stored_ = true;
+  HF_RETURN_IF_ERROR(frames_.leave());
+  HF_RETURN_IF_ERROR(sums_.leave());
+  return passed_.leave();
+}
+
+Status OverRows::fetch(const std::string& partition) {
+  if (!is_partial() || passed_.find(partition) != passed_.end()) return {};
+  HF_RETURN_IF_ERROR(frames_.fetch(partition));
+  HF_RETURN_IF_ERROR(sums_.fetch(partition));
+  HF_RETURN_IF_ERROR(passed_.fetch(partition));
+  const auto passed = passed_.find(partition);
+  if (passed == passed_.end()) return {};
+  if (!ends_by_time()) {
+    const bool idle = has_ended(passed->second, oldest_ms_);
+    // Rows that wait are to find what is before them.
+    const bool waits = idle && HF_MUTANT("ST63", waiting_partitions().contains(partition), false);
+    return idle && !waits ? forget(partition) : Status();
+  }
+  ends_.emplace(end_of(passed->second.value), partition);
+  const auto now = watermark();
+  const bool ended = now != kNoWatermark && has_ended(passed->second, now - 1);
+  return HF_MUTANT("ST62", ended, false) ? forget(partition) : Status();
+}
+
+// Whether the partition ends by then: by the watermark, or by the clock.
+bool OverRows::has_ended(const Passed::Entry& passed, std::int64_t until) const {
+  if (ends_by_time()) return end_of(passed.value) - 1 <= until;
+  return passed_.times() && passed.used_ms <= until;
+}
+
+// Of the partitions that memory does not have.
+Status OverRows::end_stored(std::int64_t until) {
+  constexpr std::size_t kMost = 65'536;  // More wait for the next checkpoint.
+  const bool looks = is_partial() && std::exchange(looks_at_stored_, false);
+  if (!HF_MUTANT("ST64", looks, false) || until == kNoWatermark) return {};
+  const auto waiting = ends_by_time() ? std::set<std::string>() : waiting_partitions();
+  std::vector<std::string> ended;
+  const auto take = [&](std::string_view key, const Passed::Entry& entry) {
+    const std::string partition(key);
+    if (ended.size() < kMost && has_ended(entry, until) && passed_.find(key) == passed_.end() &&
+        !waiting.contains(partition))
+      ended.push_back(partition);
+    return Status();
+  };
+  HF_RETURN_IF_ERROR(passed_.for_each_of_times(kNoWatermark, until, take));
+  for (const auto& partition : ended) {
+    HF_RETURN_IF_ERROR(fetch(partition));
+    if (passed_.find(partition) != passed_.end()) HF_RETURN_IF_ERROR(forget(partition));
+  }
+  return {};
 }
 
 Status OverRows::visit_state(VisitState visit) const {
@@ -98,6 +159,7 @@ Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
   if (unbounded() && HF_MUTANT("ST70", time <= watermark(), time < watermark()))
     return ++late_rows, Status();
   HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
+  HF_RETURN_IF_ERROR(fetch(partition));
   const auto passed = passed_.find(partition);
   if (passed != passed_.end() && time <= passed->second.value) return ++late_rows, Status();
   if (passed != passed_.end() && passed_.times()) passed_.changing(passed);
@@ -113,7 +175,8 @@ Status OverRows::pass(std::int64_t watermark) {
   HF_RETURN_IF_ERROR(give_until(watermark));
   while (!ends_.empty() && HF_MUTANT("ST51", ends_.begin()->first <= watermark, false))
     HF_RETURN_IF_ERROR(forget(std::string(ends_.begin()->second)));
-  return {};
+  if (!ends_by_time()) return end_stored(oldest_ms_);
+  return watermark == kEndOfTime ? Status() : end_stored(watermark - 1);
 }
 
 Status OverRows::give_until(std::int64_t watermark) {
@@ -124,6 +187,7 @@ Status OverRows::give_until(std::int64_t watermark) {
     if (time > watermark) return {};
     const auto prefix = first.substr(0, first.size() - 8);
     const auto partition = prefix.substr(8);
+    HF_RETURN_IF_ERROR(fetch(partition));
     Rows peers;
     while (!waiting_.empty() && waiting_.begin()->first.starts_with(prefix)) {
       peers.push_back(std::move(waiting_.begin()->second.value));
@@ -222,11 +286,17 @@ Status OverRows::forget(const std::string& partition) {
   return {};
 }
 
-// Rows that wait are to find what is before them.
-Status OverRows::end_idle(std::int64_t oldest_ms) {
+std::set<std::string> OverRows::waiting_partitions() const {
   std::set<std::string> waiting;
   for (const auto& [key, entry] : waiting_)
     waiting.insert(key.substr(8, key.size() - 16));
+  return waiting;
+}
+
+// Rows that wait are to find what is before them.
+Status OverRows::end_idle(std::int64_t oldest_ms) {
+  oldest_ms_ = oldest_ms;
+  const auto waiting = waiting_partitions();
   std::vector<std::string> idle;
   for (const auto& [partition, entry] : passed_) {
     if (HF_MUTANT("ST52", entry.used_ms <= oldest_ms && !waiting.contains(partition),

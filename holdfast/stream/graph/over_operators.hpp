@@ -18,7 +18,8 @@ namespace holdfast::stream::graph {
 //
 // With a frame of times a partition is forgotten when the watermark is behind its last row by the
 // frame and half as much again, as Flink does; any other when no row of it has come for the
-// retention.
+// retention. Rows that wait are in memory. All else of a partition that memory does not have is
+// fetched when a row of it comes.
 //
 // State  waiting: [time, number] -> row; frames: [partition, time, number] -> row; sums: partition
 //        -> accumulators of all rows before, where the frame has no end; passed: partition -> time
@@ -31,6 +32,9 @@ class OverRows : public Operator {
   Status restore() override;
   Status put_state() override;
   Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override {
+    return is_partial() ? std::set{slice(1), slice(2), slice(3)} : std::set<std::int64_t>();
+  }
 
  protected:
   Status pass(std::int64_t watermark) override;
@@ -41,7 +45,23 @@ class OverRows : public Operator {
     void encode(const Accumulators& accumulators, std::string& bytes) const;
     bool decode(std::string_view& bytes, Accumulators& accumulators) const;
   };
+  // When the last row was; where a watermark ends the partition, when it does.
+  struct PassedCodec : NumberCodec {
+    const OverRows* rows;
+    std::optional<std::int64_t> end_of(std::int64_t passed) const {
+      if (!rows->ends_by_time()) return {};
+      return rows->end_of(passed) - 1;
+    }
+  };
+  using Passed = StateTable<std::int64_t, PassedCodec>;
   using Rows = std::vector<sql::Row>;
+  bool is_partial() const { return passed_.is_partial(); }
+  // All of a partition but what waits.
+  Status fetch(const std::string& partition);
+  Status leave();
+  Status end_stored(std::int64_t until);
+  bool has_ended(const Passed::Entry& passed, std::int64_t until) const;
+  std::set<std::string> waiting_partitions() const;
   Result<std::string> partition_of(const sql::Row& row) const;
   Status add(const sql::Row& row, Accumulators& accumulators) const;
   Status show(const sql::Row& row, const Accumulators& accumulators);
@@ -60,9 +80,11 @@ class OverRows : public Operator {
   const sql::OverAggregate& over_;
   RowTable waiting_, frames_;
   StateTable<Accumulators, Codec> sums_;
-  NumberTable passed_;
+  Passed passed_;
   std::set<std::pair<std::int64_t, std::string>> ends_;  // Of partitions that end by time.
   std::int64_t next_number_ = 0;
+  std::int64_t oldest_ms_ = kNoWatermark;  // What has been idle since then has ended.
+  bool looks_at_stored_ = false;           // For what has ended: once behind each checkpoint.
   Sweeps sweeps_;
 };
 

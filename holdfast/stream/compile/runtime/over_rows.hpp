@@ -15,6 +15,8 @@
 //
 // State  waiting: [time, partition, number] -> row; frames: [partition, time, number] -> row; sums:
 //        partition -> State, where the frame has no end; passed: partition -> time of the last row.
+//        What waits is in memory. Of a partition that memory does not have, the other tables are
+//        fetched when a row of it comes.
 // Order  By times, then by the partitions' bytes, then as they came.
 // Costs  A row that comes takes a move of the waiting rows of its partition that are later, and one
 //        that goes out O(log of the times that wait). Its frame takes O(1) where all aggregates are
@@ -34,105 +36,10 @@
 
 #include <holdfast/stream/compile/runtime/changes.hpp>
 #include <holdfast/stream/compile/runtime/further_aggregates.hpp>
+#include <holdfast/stream/compile/runtime/over_frames.hpp>
 #include <holdfast/stream/compile/runtime/pool.hpp>
 
 namespace holdfast::query {
-
-// A row that waits, or is in a frame. Its texts are behind it.
-template <class Row>
-struct OverItem {
-  Row row;
-  std::int64_t time, number;
-  Mark mark{};
-
-  bool is_before(const OverItem& other) const {
-    return time != other.time ? time < other.time : number < other.number;
-  }
-};
-
-// Items by time and number, most of which come behind all others and go from the front.
-template <class Item>
-class ItemQueue {
- public:
-  auto begin() const { return items_.begin() + static_cast<std::ptrdiff_t>(gone_); }
-  auto end() const { return items_.end(); }
-  bool empty() const { return gone_ == items_.size(); }
-  std::size_t size() const { return items_.size() - gone_; }
-  Item* front() const { return items_[gone_]; }
-
-  // Whether no other has its time. Of one time they come in the order of their numbers.
-  bool insert(Item* item) {
-    auto place = end();
-    if (!empty() && item->is_before(*items_.back()))
-      place = std::upper_bound(begin(), end(), item,
-                               [](const Item* a, const Item* b) { return a->is_before(*b); });
-    const bool alone = place == begin() || (*(place - 1))->time != item->time;
-    items_.insert(place, item);
-    return alone;
-  }
-  void pop() {
-    ++gone_;
-    if (gone_ * 2 < items_.size()) return;
-    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(gone_));
-    gone_ = 0;
-  }
-
- private:
-  std::vector<Item*> items_;
-  std::size_t gone_ = 0;  // In front; no more than half of them, so that pop() is O(1).
-};
-
-// What the rows of a frame add up to, of aggregates that are merged exactly. The older rows have
-// sums up to a boundary, one for each row that may be the first; the newer ones have one sum.
-template <class Definition>
-class FrameSums {
-  using Row = typename Definition::Row;
-  using State = typename Definition::State;
-  using Rows = ItemQueue<OverItem<Row>>;
-
- public:
-  // A row comes behind these.
-  void push(const Rows& rows, const Row& row, Run& run) {
-    if (!known_) move_boundary(rows, run);
-    Definition::add(newer_, row, run);
-  }
-  // The first of these goes.
-  void pop(const Rows& rows, Run& run) {
-    if (older_.empty()) move_boundary(rows, run);
-    older_.pop_back();
-  }
-  State sum() const {
-    if (older_.empty()) return newer_;
-    State sum = older_.back();
-    sum.merge(newer_);
-    return sum;
-  }
-  // The rows are others: they are looked at before the next one comes.
-  void forget() {
-    older_.clear();
-    newer_ = State();
-    known_ = false;
-  }
-
- private:
-  // Behind all rows. Each of them is here once.
-  [[gnu::noinline]] void move_boundary(const Rows& rows, Run& run) {
-    older_.clear();
-    older_.reserve(rows.size());
-    for (auto item = rows.end(); item != rows.begin();) {
-      State sum;
-      Definition::add(sum, (*--item)->row, run);
-      if (!older_.empty()) sum.merge(older_.back());
-      older_.push_back(std::move(sum));
-    }
-    newer_ = State();
-    known_ = true;
-  }
-
-  std::vector<State> older_;  // The last one is of all rows before the boundary.
-  State newer_;
-  bool known_ = true;
-};
 
 template <class Definition>
 class OverRows {
@@ -145,9 +52,9 @@ class OverRows {
   explicit OverRows(Run& run)
       : run_(run),
         stored_{StoredEntries<Definition>(run.host, slice_of(kWaiting)),
-                StoredEntries<Definition>(run.host, slice_of(kFrames)),
-                StoredEntries<Definition>(run.host, slice_of(kSums)),
-                StoredEntries<Definition>(run.host, slice_of(kPassed), {},
+                StoredEntries<Definition>(run.host, slice_of(kFrames), Grouping::kFirstPart),
+                StoredEntries<Definition>(run.host, slice_of(kSums), Grouping::kFirstPart),
+                StoredEntries<Definition>(run.host, slice_of(kPassed), Grouping::kFirstPart,
                                           kEndsByTime ? 0 : run.host.idle_ms())} {}
 
   template <class Graph>
@@ -159,6 +66,8 @@ class OverRows {
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     Entry& entry = partitions_.at(key);
+    if (!has_all(entry)) return static_cast<void>(run_.failed = true);
+    stored_[kFrames].took_row([this] { return bytes(); });
     const auto& passed = entry.value.passed;
     if (passed && time.value <= *passed) return static_cast<void>(++late_rows);
     if (passed && stored_[kPassed].ends()) change(kPassed, entry, entry.value.passed_mark);
@@ -173,8 +82,16 @@ class OverRows {
     if constexpr (kEndsByTime) end_partitions(watermark);
     if (gone_.size() >= kMostGone) free_gone();
     now_ = watermark;
+    if constexpr (may_store<Definition>()) {
+      if (looks_at_stored_) end_stored();
+    }
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
+  void adopt_stored(std::int64_t) {
+    for (const auto table : {kFrames, kSums, kPassed})
+      stored_[table].become_partial();
+    looks_at_stored_ = true;
+  }
   bool adopt(const GraphEntry& entry) {
     const auto table = entry.slice - slice_of(kWaiting);
     if (table < kWaiting || table > kPassed) return false;
@@ -193,6 +110,7 @@ class OverRows {
     if (!stored.take_begin(state, mark)) return false;
     Entry& partition = partitions_.at(key);
     if (entry.changed) partitions_.note(partition);
+    if (table != kWaiting) partition.value.has_all = true;
     if (table == kSums) return adopt_sums(partition.value, state, mark);
     if (table == kPassed) return adopt_passed(partition, state, mark);
     Row row;
@@ -201,6 +119,7 @@ class OverRows {
     item->mark = mark;
     if (table == kWaiting) return wait(partition, item), true;
     partition.value.frame.insert(item);
+    frame_bytes_ += bytes_of(item->row);
     if constexpr (kMerges) partition.value.sums.forget();
     return true;
   }
@@ -209,8 +128,11 @@ class OverRows {
       if (!stored.put_gone()) return false;
     }
     const auto put_entry = [this](Entry& entry) { return put(entry); };
-    return stored_[kWaiting].keeps() ? partitions_.for_each_noted(put_entry)
-                                     : partitions_.for_each(put_entry);
+    if (!(stored_[kWaiting].keeps() ? partitions_.for_each_noted(put_entry)
+                                    : partitions_.for_each(put_entry)))
+      return false;
+    looks_at_stored_ = is_partial();
+    return !stored_[kFrames].wants_room(bytes()) || leave();
   }
 
   std::uint64_t late_rows = 0, rows_without_time = 0;
@@ -222,6 +144,7 @@ class OverRows {
   static constexpr bool kEndsByTime = !kUnbounded && !Definition::kRows;
   static constexpr std::int64_t kKept = Definition::kPreceding + Definition::kPreceding / 2 + 1;
   static constexpr std::size_t kMostGone = 1024;
+  static constexpr std::size_t kMostEnded = 65'536;  // More wait for the next checkpoint.
 
   struct Nothing {};
   using Sums = std::conditional_t<kUnbounded, State,
@@ -233,6 +156,7 @@ class OverRows {
     Mark sums_mark{}, passed_mark{};
     bool has_sums = false;
     bool awaits_end = false;  // It is among `ends_`.
+    bool has_all = false;     // What the store has of it, where memory has not all.
   };
   using Entry = typename KeyedValues<Key, Partition>::Entry;
   // A time of a partition: a heap of these has the earliest in front.
@@ -294,8 +218,10 @@ class OverRows {
     }
     if (ending_.size() > 1) sort_ending();
     for (const auto& ending : ending_) {
+      auto& entry = *partitions_.of_number(ending.entry);
+      if (!has_all(entry)) run_.failed = true;
       if (run_.failed) return;
-      give(graph, *partitions_.of_number(ending.entry), time);
+      give(graph, entry, time);
       forget_given<Definition>(run_);
     }
   }
@@ -391,6 +317,7 @@ class OverRows {
     item->mark = Mark();
     if constexpr (kMerges) partition.sums.push(partition.frame, item->row, run_);
     partition.frame.insert(item);
+    frame_bytes_ += bytes_of(item->row);
     change(kFrames, entry, item->mark);
   }
   void leave_frame(Entry& entry) {
@@ -399,6 +326,7 @@ class OverRows {
     auto* const item = partition.frame.front();
     stored_[kFrames].erase(item->mark, key_in_frame(entry.key, *item));
     partition.frame.pop();
+    frame_bytes_ -= bytes_of(item->row);
     free(item);
   }
   State sum_of(const Partition& partition) {
@@ -455,6 +383,109 @@ class OverRows {
     partition.has_sums = false;
   }
 
+  // ---- Partitions that memory does not have ----
+
+  bool is_partial() const { return stored_[kPassed].is_partial(); }
+  std::uint64_t bytes() const {
+    const auto of_each = sizeof(Entry) + stored_[kSums].bytes_of_entry();
+    return partitions_.size() * of_each + frame_bytes_;
+  }
+  // False: the store has failed.
+  bool has_all(Entry& entry) {
+    if constexpr (may_store<Definition>())
+      return !is_partial() || std::exchange(entry.value.has_all, true) || fetch(entry);
+    else
+      return true;
+  }
+  [[gnu::noinline]] bool fetch(Entry& entry) {
+    const auto take_of = [this](Table table) {
+      return [this, table](Text key, Text state, std::uint64_t version) {
+        return adopt({slice_of(table), key, state, version, false});
+      };
+    };
+    bool ended = false;
+    const auto take_passed = [&](Text key, Text state, std::uint64_t version) {
+      if (!has_ended(state, ended)) return false;
+      ended = ended && (kEndsByTime || entry.value.waiting.empty());
+      return ended || take_of(kPassed)(key, state, version);
+    };
+    const auto key = key_of(entry.key);
+    // Rows that wait are to find what is before them.
+    if (!stored_[kPassed].fetch(key, take_passed, false)) return false;
+    if (!entry.value.passed) return end_of_store(key);
+    return stored_[kFrames].fetch(key, take_of(kFrames)) &&
+           stored_[kSums].fetch(key, take_of(kSums));
+  }
+  // What the store has of a partition goes with the next checkpoint.
+  template <class AppendKey>
+  bool end_of_store(const AppendKey& key) {
+    for (const auto table : {kFrames, kSums, kPassed}) {
+      auto& stored = stored_[table];
+      const auto take = [&stored](Text bytes, Text, std::uint64_t version) {
+        return stored.adopt_gone(bytes, version), true;
+      };
+      if (!stored.fetch(key, take)) return false;
+    }
+    return true;
+  }
+  // Of what a store has of kPassed: whether the partition has. False: it is no such state.
+  bool has_ended(Text state, bool& ended) const {
+    Mark mark;
+    std::int64_t passed = 0;
+    if (!stored_[kPassed].take_begin(state, mark) || !take_ordered(state, passed)) return false;
+    ended = kEndsByTime ? now_ != kNoTime && passed + kKept <= now_
+                        : stored_[kPassed].ends() && stored_[kPassed].is_idle(mark);
+    return true;
+  }
+  // Those with rows that wait stay.
+  bool leave() {
+    free_gone();
+    ends_.clear();
+    const bool had_all = !is_partial();
+    partitions_.for_each([this, had_all](Entry& entry) {
+      auto& partition = entry.value;
+      partition.has_all = partition.has_all || had_all;
+      partition.awaits_end = false;
+      if (!partition.waiting.empty()) {
+        if constexpr (kEndsByTime) {
+          if (partition.passed) await_end(entry);
+        }
+        return true;
+      }
+      for (auto* const item : partition.frame) {
+        frame_bytes_ -= bytes_of(item->row);
+        memory_.give(item, bytes_of(item->row));
+      }
+      partitions_.erase(entry);
+      return true;
+    });
+    looks_at_stored_ = true;
+    return stored_[kFrames].group() && stored_[kSums].group() && stored_[kPassed].group();
+  }
+  // Once behind each checkpoint: what has ended of those that memory does not have.
+  [[gnu::noinline]] void end_stored() {
+    looks_at_stored_ = false;
+    if (now_ == kNoTime || now_ == kEndOfTime) return;
+    const auto until = kEndsByTime ? now_ - 1 : stored_[kPassed].oldest_ms();
+    if (until == INT64_MIN) return;
+    std::vector<std::string> ended;
+    const auto take = [&](Text bytes, Text state, std::uint64_t) {
+      Text rest = bytes, values;
+      Key key;
+      bool one_ended = false;
+      if (!take_part(rest, values) || !key.take(values) || !has_ended(state, one_ended))
+        return false;
+      if (one_ended && ended.size() < kMostEnded && partitions_.find(key) == nullptr)
+        ended.emplace_back(bytes.data, bytes.size);
+      return true;
+    };
+    std::int64_t beyond = 0;
+    bool done = stored_[kPassed].for_each_of_times(INT64_MIN, until, take, beyond);
+    for (const auto& key : ended)
+      done = done && end_of_store([&key](std::string& bytes) { bytes += key; });
+    if (!done) run_.failed = true;
+  }
+
   // ---- State ----
 
   static auto key_of(const Key& key) {
@@ -505,9 +536,11 @@ class OverRows {
           !stored_[kSums].put(partition.sums_mark, key, sums))
         return false;
     }
+    if (!partition.passed || !needs(kPassed, partition.passed_mark)) return true;
     const auto passed = [&](std::string& bytes) { append_ordered(*partition.passed, bytes); };
-    return !partition.passed || !needs(kPassed, partition.passed_mark) ||
-           stored_[kPassed].put(partition.passed_mark, key, passed);
+    if constexpr (!kEndsByTime) return stored_[kPassed].put(partition.passed_mark, key, passed);
+    const auto end = *partition.passed + kKept - 1;
+    return stored_[kPassed].put(partition.passed_mark, &end, key, passed);
   }
   template <class AppendKey>
   bool put_item(Table table, Item& item, const AppendKey& key) {
@@ -528,6 +561,8 @@ class OverRows {
   std::string bytes_, more_;
   std::int64_t next_number_ = 0;
   std::int64_t now_ = kNoTime;  // The watermark.
+  std::uint64_t frame_bytes_ = 0;
+  bool looks_at_stored_ = false;  // For what has ended.
 };
 
 }  // namespace holdfast::query
