@@ -22,6 +22,7 @@
 #include <holdfast/stream/connector.hpp>
 #include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/duration.hpp>
+#include <holdfast/stream/graph/state_room.hpp>
 #include <holdfast/stream/savepoint.hpp>
 #include <holdfast/stream/script.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
@@ -422,10 +423,11 @@ int explain(const StreamArguments& given) {
       arguments.state != "dram" || !arguments.directory.empty() || !arguments.members.empty();
   std::size_t number = 0;
   for (const auto& plan : script->plans()) {
-    const auto head = [&](const char* what) { out("-- query {}: {}\n", number, what); };
     ++number;
+    const auto head = [&](const char* what) { out("-- query {}: {}\n", number, what); };
     head("plan");
     standard_output().write(sql::text_of(plan));
+    standard_output().write(stream::graph::text_of_state(plan, number, arguments.state));
     const auto source = stream::compile::query_source(plan, script->shape_of(stored));
     if (!source) {
       head("no source");

@@ -266,6 +266,16 @@ def check_explain(directory):
     for place in (('--checkpoint-dir', str(directory / 'none')), ('--state', 'kv', '--region', str(directory / 'none'))):
         shown = explain(join, *place)
         assert 'kStored = true' in shown and '_.put_state()' in shown and not (directory / 'none').exists(), shown
+    # Where the state is.
+    near = join + " AND a.ts BETWEEN b.ts - INTERVAL '1' MINUTE AND b.ts"
+    versions = ('CREATE VIEW newest AS SELECT k, ts, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM events) '
+                'WHERE n = 1;\nSELECT a.k, b.v FROM events a JOIN newest FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k')
+    over = 'SELECT SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM events'
+    for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin')):
+        in_kv = explain(query, '--state', 'kv', '--region', str(directory / 'none'))
+        place = 'state in memory' + (', and in kv what memory has no room for' if query != versions else '')
+        assert f'-- query 1: {place}\n{name}' in in_kv, in_kv
+        assert f'-- query 1: state in memory\n{name}' in explain(query), query
     assert 'kForgets = false' in shown and 'kForgets = true' in explain("SET 'table.exec.state.ttl' = '1 h';" + join)
     shown = explain("SELECT v, window_start FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE))")
     assert 'no source' in shown and 'a window without a GROUP BY of its windows is not compiled' in shown, shown
