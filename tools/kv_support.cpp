@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -51,13 +50,10 @@ Status check_is_no_other_file(const std::string& spec) {
   if (path.empty() || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
       status.st_size == 0)
     return ok_status();
-  char first[sizeof kv::kMagic] = {}, magic[sizeof kv::kMagic] = {};
-  std::ifstream(path, std::ios::binary).read(first, sizeof first);
-  std::memcpy(magic, &kv::kMagic, sizeof magic);
-  if (std::memcmp(first, magic, sizeof first) == 0) return ok_status();
-  const char zeros[sizeof first] = {};
-  if (status.st_size % 4096 == 0 && std::memcmp(first, zeros, sizeof first) == 0)
-    return ok_status();
+  std::uint64_t first = 0;
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&first), sizeof first);
+  if (first == kv::kMagic || first == kv::kRestoringMagic) return ok_status();
+  if (status.st_size % 4096 == 0 && first == 0) return ok_status();
   return Error{Errc::kNotHoldfast,
                fmt::format("{} is a file of {} that does not begin as a Holdfast store does", path,
                            counted(static_cast<std::uint64_t>(status.st_size), "byte"))};

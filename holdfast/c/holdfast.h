@@ -321,7 +321,8 @@ typedef int32_t (*hf_read_run)(void* context, const hf_run* run, void* to);
 /* The runs that a private part names, as hf_checkpoint_runs(). Errors: HF_CORRUPT. */
 HF_API int32_t hf_private_runs(const void* private_part, size_t bytes, hf_run* runs,
                                size_t capacity, size_t* count);
-/* Makes the store anew where nothing may be, and closes it. No record is rewritten. */
+/* Makes the store anew, and closes it. Nothing may be there but what a restore that did not end has
+ * left. No record is rewritten. */
 HF_API int32_t hf_restore(const char* spec, const void* private_part, size_t bytes,
                           hf_read_run read, void* context, const hf_options* options);
 /* The same, and opens it: of use where what is closed is gone ("dram"). */

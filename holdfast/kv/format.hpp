@@ -23,10 +23,11 @@ namespace holdfast::kv {
 
 // The first line of the region: which version reads on, and where.
 //
-//   bytes 0-7    kMagic
+//   bytes 0-7    kMagic; kRestoringMagic, while a restore into the region has not ended
 //   bytes 16-19  format version, bytes 20-23 block_bytes: one aligned word, so that a store of
 //                version 1 becomes one of version 2 by a single store (superblock.hpp)
-inline constexpr std::uint64_t kMagic = 0x3154'5341'4644'4c48;  // "HLDFAST1"
+inline constexpr std::uint64_t kMagic = 0x3154'5341'4644'4c48;           // "HLDFAST1"
+inline constexpr std::uint64_t kRestoringMagic = 0x5453'4552'4644'4c48;  // "HLDFREST"
 inline constexpr std::uint64_t kVersionWordAt = 16;
 inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::size_t kMaxPatchableWords = 64;

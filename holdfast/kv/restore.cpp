@@ -1,6 +1,7 @@
 // A store from the runs and the private part of a checkpoint. Each record is checked: what lay
-// elsewhere meanwhile may be damaged. The superblock's magic number comes last: a region whose
-// restoring was interrupted holds no store.
+// elsewhere meanwhile may be damaged. The superblock's magic number comes last. Until then another
+// number stands in its place: a region whose restoring did not end holds no store, no open makes
+// one of it, and the next restore begins anew in it.
 #include <algorithm>
 #include <cstring>
 
@@ -25,6 +26,8 @@ class Restoration {
         records_(medium, table_, plan.superblock) {}
 
   Status begin(const Superblock& superblock) {
+    HF_RETURN_IF_ERROR(HF_MUTANT("K164", medium_.put_word(0, kRestoringMagic), ok_status()));
+    HF_RETURN_IF_ERROR(medium_.order());  // Before anything that looks like a store's.
     HF_RETURN_IF_ERROR(put_superblock(medium_, superblock));
     return table_.format_segments(0, placed_.segments);
   }
@@ -98,7 +101,24 @@ Status Restoration::put(std::size_t i, std::span<const std::byte> packed) {
   return {};
 }
 
-// The region is new, so it has zeros, but for a devdax and the like.
+std::uint64_t magic_of(const Region& region) {
+  return Persist::load(reinterpret_cast<const std::uint64_t*>(region.data()));
+}
+
+// A new region, or what a restore that did not end has left.
+Result<Region> open_region(std::string_view spec, RegionOptions options,
+                           std::uint64_t needed_bytes) {
+  auto made = Region::open(spec, options);
+  if (made.code() != Errc::kAlreadyExists) return made;
+  options.access = RegionAccess::kOpen;
+  auto left = Region::open(spec, options);
+  if (!left || left->size_bytes() < kSuperblockPageBytes || magic_of(*left) != kRestoringMagic)
+    return made;
+  if (left->size_bytes() < needed_bytes) HF_RETURN_IF_ERROR(left->grow(needed_bytes));
+  return left;
+}
+
+// The region has zeros, but for a devdax, what an earlier restore has left, and the like.
 Result<Region> make_region(std::string_view spec, const StoreOptions& options,
                            const CheckpointPlan& plan) {
   StoreOptions store = options;
@@ -112,14 +132,13 @@ Result<Region> make_region(std::string_view spec, const StoreOptions& options,
                                      std::to_string(store.initial_bytes) + " bytes"};
   }
   HF_RETURN_IF_ERROR(store.validate());
-  HF_ASSIGN_OR_RETURN(Region region, Region::open(spec, region_options(store)));
+  HF_ASSIGN_OR_RETURN(Region region, open_region(spec, region_options(store), store.initial_bytes));
   if (region.size_bytes() < store.initial_bytes) {
     return Error{Errc::kNoSpace, "the region has " + std::to_string(region.size_bytes()) +
                                      " bytes; the checkpoint needs " +
                                      std::to_string(store.initial_bytes)};
   }
-  if (Persist::load(reinterpret_cast<const std::uint64_t*>(region.data())) == kMagic)
-    return Error{Errc::kAlreadyExists, "the region holds a store"};
+  if (magic_of(region) == kMagic) return Error{Errc::kAlreadyExists, "the region holds a store"};
   return region;
 }
 

@@ -271,7 +271,13 @@ Result<Superblock> read_superblock(const Region& region, const StoreOptions& opt
   const auto word = [&](std::uint64_t at) {
     return Persist::load(reinterpret_cast<const std::uint64_t*>(region.data() + at));
   };
-  if (const std::uint64_t magic = word(0); magic != kMagic) {
+  const std::uint64_t magic = word(0);
+  if (magic == kRestoringMagic) {
+    return Error{Errc::kCorrupt,
+                 "a restore into this region did not end, so it holds no store; restore into it "
+                 "once more"};
+  }
+  if (magic != kMagic) {
     return Error{
         Errc::kNotHoldfast,
         magic == 0

@@ -443,6 +443,48 @@ TEST_P(Checkpoints, DamagedRecordsAreNotRestored) {
   }
 }
 
+// A restore that had failed left a region of which the next open made an empty store, where sizes
+// fitted, and into which nothing could be restored.
+TEST_P(Checkpoints, ARestoreThatFailedLeavesNoStoreAndCanBeDoneAgain) {
+  auto store = open();
+  Kept small, large;
+  ASSERT_TRUE(store.put("key0", "of the small one"));
+  small.take(store.checkpoint().value());
+  Contents expected;
+  for (int i = 0; i < 60; ++i)
+    ASSERT_TRUE(store.put("key" + std::to_string(i),
+                          expected["key" + std::to_string(i)] = text_of(i, 9000)));
+  large.take(store.checkpoint().value());
+  Kept nothing = large, damaged = large;
+  nothing.runs.clear();
+  damaged.runs.rbegin()->second.back() ^= std::byte{1};
+  const std::string there = spec("again");
+  const auto refuses = [&](const Kept& wrong, Errc code) {
+    EXPECT_EQ(wrong.restore_to(there).code(), code);
+    for (const RegionAccess access :
+         {RegionAccess::kOpen, RegionAccess::kOpenOrCreate, RegionAccess::kOpenReadOnly}) {
+      const auto opened = Store<>::open(there, with_access(access));
+      ASSERT_EQ(opened.code(), Errc::kCorrupt);
+      EXPECT_TRUE(mentions(opened.error(), "did not end")) << opened.error().message();
+    }
+  };
+  refuses(nothing, Errc::kNotFound);
+  refuses(damaged, Errc::kCorrupt);
+  refuses(nothing, Errc::kNotFound);
+  {
+    auto copy = restored(small, "again");  // Into the region of the large one.
+    expect_contents(copy, {{"key0", "of the small one"}});
+    EXPECT_TRUE(copy.verify().ok());
+  }
+  EXPECT_EQ(large.restore_to(there).code(), Errc::kAlreadyExists) << "a store is there now";
+  Kept none_of_small = small;
+  none_of_small.runs.clear();
+  EXPECT_EQ(none_of_small.restore_to(spec("grown")).code(), Errc::kNotFound);
+  auto copy = restored(large, "grown");  // Into the region of the small one.
+  expect_contents(copy, expected);
+  EXPECT_TRUE(copy.verify().ok());
+}
+
 // Runs of many lengths, over several groups of blocks.
 void expect_runs_within_their_groups(std::uint32_t block_bytes) {
   CheckpointPlan plan;
