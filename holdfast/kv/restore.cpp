@@ -105,15 +105,22 @@ std::uint64_t magic_of(const Region& region) {
   return Persist::load(reinterpret_cast<const std::uint64_t*>(region.data()));
 }
 
-// A new region, or what a restore that did not end has left.
+bool has_zeros_only(const Region& region) {
+  const std::byte* const begin = region.data();
+  return std::all_of(begin, begin + region.size_bytes(),
+                     [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// A new region, or what a restore that did not end has left. One that was killed while the region
+// was made has left zeros.
 Result<Region> open_region(std::string_view spec, RegionOptions options,
                            std::uint64_t needed_bytes) {
   auto made = Region::open(spec, options);
   if (made.code() != Errc::kAlreadyExists) return made;
   options.access = RegionAccess::kOpen;
   auto left = Region::open(spec, options);
-  if (!left || left->size_bytes() < kSuperblockPageBytes || magic_of(*left) != kRestoringMagic)
-    return made;
+  if (!left || left->size_bytes() < kSuperblockPageBytes) return made;
+  if (magic_of(*left) != kRestoringMagic && !has_zeros_only(*left)) return made;
   if (left->size_bytes() < needed_bytes) HF_RETURN_IF_ERROR(left->grow(needed_bytes));
   return left;
 }

@@ -477,6 +477,21 @@ TEST_P(Checkpoints, ARestoreThatFailedLeavesNoStoreAndCanBeDoneAgain) {
     EXPECT_TRUE(copy.verify().ok());
   }
   EXPECT_EQ(large.restore_to(there).code(), Errc::kAlreadyExists) << "a store is there now";
+  {
+    const StoreOptions options = tiny();
+    Region zeros = Region::open(spec("zeros"), {.access = RegionAccess::kCreate,
+                                                .size_bytes = options.segment_bytes,
+                                                .unit_bytes = options.segment_bytes})
+                       .value();
+    ASSERT_TRUE(zeros.write(zeros.size_bytes() - 1, std::vector<std::byte>{std::byte{1}}));
+  }
+  EXPECT_EQ(small.restore_to(spec("zeros")).code(), Errc::kAlreadyExists) << "there is something";
+  {
+    Region zeros = Region::open(spec("zeros"), {.access = RegionAccess::kOpen}).value();
+    ASSERT_TRUE(zeros.write(zeros.size_bytes() - 1, std::vector<std::byte>{std::byte{0}}));
+  }
+  auto in_zeros = restored(small, "zeros");
+  expect_contents(in_zeros, {{"key0", "of the small one"}});
   Kept none_of_small = small;
   none_of_small.runs.clear();
   EXPECT_EQ(none_of_small.restore_to(spec("grown")).code(), Errc::kNotFound);
