@@ -92,7 +92,7 @@ struct Cursor::State {
     if (!ready(rooms)) return false;
     const auto guard = rooms.epochs.enter(rooms.sessions.of_this_thread().participant);
     for (bool at = first(*keys); at && status; at = forward ? keys->next() : keys->prev()) {
-      if (auto asked = look_ahead.step(rooms.medium, reads, rooms.index, *keys, forward); !asked)
+      if (auto asked = look_ahead.step(rooms, reads, *keys, forward); !asked)
         return fail(std::move(asked).error());
       if (look_up(reads, keys->key())) return there = true;
     }

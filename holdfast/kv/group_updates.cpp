@@ -187,19 +187,20 @@ Status BasicGroupVerbs<R>::make_durable(Session& own, std::span<Operation> opera
     copies |= change.kind == Change::Kind::kCopy;
     in_place |= change.kind == Change::Kind::kInPlace;
   }
-  bool fences = false;
-  if (copies) {
+  if (!copies) {
+    if (in_place) rooms_.medium.persist().fence();
+    own.count(in_place, 0);
+    return {};
+  }
+  {
     const HeldLane lane(rooms_.group, own);
     executed = append_copies(own, *lane, operations, changes);
     own.count(1, 0);
-    fences = lane->run.committed != lane->run.at;
+    // The commit's fence is behind the words, too, where it has one.
+    if (in_place && lane->run.committed == lane->run.at) rooms_.medium.persist().fence();
     HF_RETURN_IF_ERROR(rooms_.appender.commit(*lane));
   }
-  if (copies) HF_RETURN_IF_ERROR(rooms_.group.wait_for(durability));
-  // A run that was sealed with the last record had its fence behind the words, too.
-  if (in_place && !fences) rooms_.medium.persist().fence();
-  own.count(in_place && !copies, 0);
-  return {};
+  return rooms_.group.wait_for(durability);
 }
 
 template <class R>

@@ -27,10 +27,10 @@ class LookAhead {
   // The cursor is at a key, one move beyond the last call if nothing was forgotten. On page media
   // this reads records from the device. Errors: kIo.
   template <class R>
-  Status step(const Medium& medium, const BasicReads<R>& reads, const KeyIndex& index,
-              const index::ordered::Cursor& keys, bool forward) {
-    if (medium.paged()) return fetch(reads, keys, forward);
-    prefetch(index, keys, forward);
+  Status step(const R& rooms, const BasicReads<R>& reads, const index::ordered::Cursor& keys,
+              bool forward) {
+    if (rooms.medium.paged()) return fetch(reads, keys, forward);
+    prefetch(rooms.index, keys, forward);
     return {};
   }
 

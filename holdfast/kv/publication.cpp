@@ -62,6 +62,26 @@ void BasicPublication<R>::replace(Session& own, OffsetMap::Home& home, Entry ent
 }
 
 template <class R>
+Status BasicPublication<R>::write_newer(Session& own, const NewRecord& record, Appended& appended,
+                                        WriteOptions options) {
+  Appended again;
+  auto written = write_record(own, record, true, Purpose::kAgain, options, again);
+  if (written)
+    appended = again;
+  else
+    disown(own, record.hash, appended, record.kind);
+  return written;
+}
+
+template <class R>
+Status BasicPublication<R>::settle(Session& own, const NewRecord& record,
+                                   const Appended& appended) {
+  auto settled = rooms_.displaced->settle(own, record.hash);
+  if (!settled) disown(own, record.hash, appended, record.kind);
+  return settled;
+}
+
+template <class R>
 Result<PutOutcome> BasicPublication<R>::publish_put_slowly(Session& own, OffsetMap::Latched home,
                                                            Place place, NewRecord record,
                                                            Appended appended,
@@ -71,22 +91,13 @@ Result<PutOutcome> BasicPublication<R>::publish_put_slowly(Session& own, OffsetM
     const Entry entry = home.find(index.matches(record.key));
     if (!entry && HF_MUTANT("K67", displaced(place), false)) {
       home.release();
-      if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
-        disown(own, record.hash, appended, record.kind);
-        return std::move(settled).error();
-      }
+      HF_RETURN_IF_ERROR(settle(own, record, appended));
       continue;
     }
     if (!is_newest(place, entry, appended.sequence)) {
-      // A later writer of this key was faster. Once more, under the latch, with a newer sequence.
-      Appended again;
-      auto written = write_record(own, record, true, Purpose::kAgain, options, again);
-      if (!written) {
-        disown(own, record.hash, appended, record.kind);
-        return std::move(written).error();
-      }
-      abandon(own, appended);
-      appended = again;
+      const Appended late = appended;
+      HF_RETURN_IF_ERROR(write_newer(own, record, appended, options));
+      own.notes.add(rooms_.table, line_at(late.offset), late.padded_bytes);
     }
     if (entry) {
       const Line old = OffsetMap::Home::line(entry);
@@ -154,15 +165,8 @@ Result<bool> BasicPublication<R>::publish_erase_slowly(Session& own, OffsetMap::
     HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
     return false;
   }
-  if (!is_newest(place, entry, appended.sequence)) {
-    Appended again;
-    auto written = write_record(own, record, true, Purpose::kAgain, options, again);
-    if (!written) {
-      disown(own, record.hash, appended, record.kind);
-      return std::move(written).error();
-    }
-    appended = again;
-  }
+  if (!is_newest(place, entry, appended.sequence))
+    HF_RETURN_IF_ERROR(write_newer(own, record, appended, options));
   HF_MUTANT("K33", index.raise_horizon(record.hash, appended.sequence), void());
   const Line old = OffsetMap::Home::line(entry);
   const bool existed = index.is_there(rooms_.records.at(old), old);
@@ -195,10 +199,7 @@ Result<bool> BasicPublication<R>::publish_erase_on_pages(Session& own, Place& pl
     if (HF_MUTANT("K64", !displaced(place), true))
       return publish_erase_slowly(own, std::move(home), place, record, appended, options);
     home.release();
-    if (auto settled = rooms_.displaced->settle(own, record.hash); !settled) {
-      disown(own, record.hash, appended, record.kind);
-      return std::move(settled).error();
-    }
+    HF_RETURN_IF_ERROR(settle(own, record, appended));
   }
 }
 

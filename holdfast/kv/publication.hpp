@@ -121,15 +121,18 @@ class BasicPublication {
   [[gnu::noinline]] Result<bool> publish_erase_slowly(Session& own, OffsetMap::Latched home,
                                                       Place place, NewRecord record,
                                                       Appended appended, WriteOptions options);
+  // A later writer of this key was faster: the record once more, under the latch, with a newer
+  // sequence.
+  Status write_newer(Session& own, const NewRecord& record, Appended& appended,
+                     WriteOptions options);
+  // What stands apart from the index at this record's place. The caller holds no latch.
+  Status settle(Session& own, const NewRecord& record, const Appended& appended);
   // The rule of publication: newer than the key's record, and than what was erased in its
   // partition. A tombstone that came too late to erase anything is durable nevertheless, so the
   // horizon counts also where there is a record.
   bool is_newest(const Place& place, Entry entry, std::uint64_t sequence) const {
     if (rooms_.index.behind_horizon(place, sequence)) return false;
     return !entry || rooms_.records.at(OffsetMap::Home::line(entry)).sequence() < sequence;
-  }
-  void abandon(Session& own, const Appended& record) {
-    own.notes.add(rooms_.table, line_at(record.offset), record.padded_bytes);
   }
 
   R& rooms_;

@@ -195,6 +195,7 @@ std::uint64_t Recovery::read_run_words(std::uint64_t block, std::uint64_t blocks
 // as much is read as the summary of a block of 256-byte records takes. The rest of a longer one is
 // read when it is used.
 Status Recovery::fetch_ends(std::span<const std::uint64_t> heads) {
+  if (!rooms_.medium.paged()) return {};
   std::vector<Extent> ranges;
   for (const std::uint64_t head : heads.first(std::min(kFetched, heads.size()))) {
     const std::uint64_t bytes = rooms_.table.run_bytes(head);

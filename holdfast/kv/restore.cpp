@@ -106,9 +106,9 @@ std::uint64_t magic_of(const Region& region) {
 }
 
 bool has_zeros_only(const Region& region) {
-  const std::byte* const begin = region.data();
-  return std::all_of(begin, begin + region.size_bytes(),
-                     [](std::byte byte) { return byte == std::byte{0}; });
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(region.data());
+  return std::all_of(words, words + region.size_bytes() / sizeof *words,
+                     [](std::uint64_t word) { return word == 0; });
 }
 
 // A new region, or what a restore that did not end has left. One that was killed while the region
