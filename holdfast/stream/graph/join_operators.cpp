@@ -214,11 +214,7 @@ WindowJoin::WindowJoin(const Parts& parts)
 Status WindowJoin::restore() {
   HF_RETURN_IF_ERROR(numbers_.restore());
   auto& number = numbers_.at(kNumber);
-  bool whole = false;
-  for (const auto& table : tables_) {
-    HF_ASSIGN_OR_RETURN(const bool says_times, table.says_times());
-    whole = whole || !says_times;
-  }
+  HF_ASSIGN_OR_RETURN(const bool whole, lacks_times(tables_));
   for (auto& table : tables_) {
     HF_RETURN_IF_ERROR(table.restore(whole));
     for (const auto& [key, entry] : table)
@@ -234,9 +230,7 @@ Status WindowJoin::put_state() {
   HF_RETURN_IF_ERROR(HF_MUTANT("ST61", numbers_.put_all(), Status()));
   if (is_partial() || tables_[kLeft].wants_room() || tables_[kRight].wants_room())
     HF_RETURN_IF_ERROR(leave());
-  if (watermark() == kNoWatermark) return {};
-  for (auto& table : tables_)
-    table.end_until(watermark() - 1);
+  end_passed(tables_);
   return {};
 }
 

@@ -36,6 +36,24 @@ class JoinOperator : public Operator {
     return value.null ? kNoWatermark : static_cast<std::int64_t>(value.number);
   }
 
+  // Of the tables of both sides, whose rows say until when they live. Whether all rows are to be in
+  // memory, since some of an earlier build do not say it.
+  template <class Tables>
+  static Result<bool> lacks_times(const Tables& tables) {
+    for (const auto& table : tables) {
+      HF_ASSIGN_OR_RETURN(const bool says_times, table.says_times());
+      if (!says_times) return true;
+    }
+    return false;
+  }
+  // With a checkpoint: what the watermark has passed goes from the store, too.
+  template <class Tables>
+  void end_passed(Tables& tables) const {
+    if (watermark() == kNoWatermark) return;
+    for (auto& table : tables)
+      table.end_until(watermark() - 1);
+  }
+
   const sql::Join& join_;
 
  private:

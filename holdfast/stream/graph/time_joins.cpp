@@ -27,11 +27,7 @@ IntervalJoin::IntervalJoin(const Parts& parts)
                     StateStore::Grouping::kFirstPart)} {}
 
 Status IntervalJoin::restore() {
-  bool whole = false;
-  for (const auto& table : tables_) {
-    HF_ASSIGN_OR_RETURN(const bool says_times, table.says_times());
-    whole = whole || !says_times;
-  }
+  HF_ASSIGN_OR_RETURN(const bool whole, lacks_times(tables_));
   for (const auto side : {kLeft, kRight}) {
     auto& table = tables_[side];
     HF_RETURN_IF_ERROR(table.restore(whole));
@@ -55,9 +51,7 @@ Status IntervalJoin::put_state() {
   for (auto& table : tables_)
     HF_RETURN_IF_ERROR(table.put_all());
   if (tables_[kLeft].wants_room() || tables_[kRight].wants_room()) HF_RETURN_IF_ERROR(leave());
-  if (watermark() == kNoWatermark) return {};
-  for (auto& table : tables_)
-    table.end_until(watermark() - 1);
+  end_passed(tables_);
   return {};
 }
 

@@ -41,9 +41,10 @@ class IntervalJoin : JoinRules<Definition> {
  public:
   explicit IntervalJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries<Definition>(run.host, slice_of(Side::kLeft), Grouping::kFirstPart),
-                StoredEntries<Definition>(run.host, slice_of(Side::kRight), Grouping::kFirstPart)} {
-  }
+        stored_{
+            StoredEntries<Definition>(run.host, Rules::slice_of(Side::kLeft), Grouping::kFirstPart),
+            StoredEntries<Definition>(run.host, Rules::slice_of(Side::kRight),
+                                      Grouping::kFirstPart)} {}
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change, const RowOn<kSide>& row) {
@@ -94,7 +95,7 @@ class IntervalJoin : JoinRules<Definition> {
     if (kFindsDue) next_due_ = now_;
   }
   bool adopt(const GraphEntry& entry) {
-    if (entry.slice == slice_of(Side::kLeft)) return adopt_on<Side::kLeft>(entry);
+    if (entry.slice == Rules::slice_of(Side::kLeft)) return adopt_on<Side::kLeft>(entry);
     return adopt_on<Side::kRight>(entry);
   }
   bool put_state() {
@@ -157,9 +158,6 @@ class IntervalJoin : JoinRules<Definition> {
   // What an item takes beside itself and its texts.
   static constexpr std::uint64_t kBesideItem = 48 + sizeof(End<Side::kLeft>);
 
-  static constexpr std::int64_t slice_of(Side side) {
-    return first_slice(Definition::kNode) + static_cast<std::int64_t>(side);
-  }
   template <Side kSide>
   static auto& items_of(Pair& pair) {
     if constexpr (kSide == Side::kLeft)
@@ -218,14 +216,8 @@ class IntervalJoin : JoinRules<Definition> {
   std::uint64_t bytes() const { return pairs_.bytes() + item_bytes_; }
   // The rows of a key that memory has none of.
   void fetch(const Key& key) {
-    for (const auto side : {Side::kLeft, Side::kRight}) {
-      const auto take = [this, side](Text bytes, Text state, std::uint64_t version) {
-        return adopt({slice_of(side), bytes, state, version, false});
-      };
-      auto& stored = stored_[static_cast<std::size_t>(side)];
-      if (!stored.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take))
-        return static_cast<void>(run_.failed = true);
-    }
+    if (!Rules::fetch(stored_, key, [this](const GraphEntry& entry) { return adopt(entry); }))
+      run_.failed = true;
   }
   bool leave() {
     pairs_ = {};

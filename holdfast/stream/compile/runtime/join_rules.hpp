@@ -39,6 +39,22 @@ struct JoinRules {
   static constexpr bool counts_partners(Side side) {
     return keeps(side) || (kLeftAlone && side == Side::kLeft);
   }
+  static constexpr std::int64_t slice_of(Side side) {
+    return first_slice(Definition::kNode) + static_cast<std::int64_t>(side);
+  }
+  // The rows of a key, of both sides: adopt(entry) -> whether it is one. `stored`: of each side.
+  // False: one is none, or the store has failed.
+  template <class Stored, class Key, class Adopt>
+  static bool fetch(Stored (&stored)[2], const Key& key, const Adopt& adopt) {
+    for (const auto side : {Side::kLeft, Side::kRight}) {
+      const auto take = [&adopt, side](Text bytes, Text state, std::uint64_t version) {
+        return adopt(GraphEntry{slice_of(side), bytes, state, version, false});
+      };
+      const auto group = [&key](std::string& bytes) { append_key_part(key, bytes); };
+      if (!stored[static_cast<std::size_t>(side)].fetch(group, take)) return false;
+    }
+    return true;
+  }
   template <Side kSide>
   static auto key(const RowOn<kSide>& row, Run& run) {
     if constexpr (kSide == Side::kLeft)

@@ -25,10 +25,10 @@ class RegularJoin : JoinRules<Definition> {
  public:
   explicit RegularJoin(Run& run)
       : run_(run),
-        stored_{StoredEntries<Definition>(run.host, slice_of(Side::kLeft), Grouping::kFirstPart,
-                                          run.host.idle_ms()),
-                StoredEntries<Definition>(run.host, slice_of(Side::kRight), Grouping::kFirstPart,
-                                          run.host.idle_ms())} {}
+        stored_{StoredEntries<Definition>(run.host, Rules::slice_of(Side::kLeft),
+                                          Grouping::kFirstPart, run.host.idle_ms()),
+                StoredEntries<Definition>(run.host, Rules::slice_of(Side::kRight),
+                                          Grouping::kFirstPart, run.host.idle_ms())} {}
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change change, const RowOn<kSide>& row) {
@@ -70,7 +70,7 @@ class RegularJoin : JoinRules<Definition> {
       stored.become_partial();
   }
   bool adopt(const GraphEntry& entry) {
-    if (entry.slice == slice_of(Side::kLeft)) return adopt_on<Side::kLeft>(entry);
+    if (entry.slice == Rules::slice_of(Side::kLeft)) return adopt_on<Side::kLeft>(entry);
     return adopt_on<Side::kRight>(entry);
   }
   bool put_state() {
@@ -92,20 +92,11 @@ class RegularJoin : JoinRules<Definition> {
   };
   using Entry = typename KeyedValues<Key, Pair>::Entry;
 
-  static constexpr std::int64_t slice_of(Side side) {
-    return first_slice(Definition::kNode) + static_cast<std::int64_t>(side);
-  }
   bool is_partial() const { return stored_[0].is_partial(); }
   // The rows of a key that memory has none of.
   void fetch(const Key& key) {
-    for (const auto side : {Side::kLeft, Side::kRight}) {
-      const auto take = [this, side](Text bytes, Text state, std::uint64_t version) {
-        return adopt({slice_of(side), bytes, state, version, false});
-      };
-      auto& stored = stored_[static_cast<std::size_t>(side)];
-      if (!stored.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take))
-        return static_cast<void>(run_.failed = true);
-    }
+    if (!Rules::fetch(stored_, key, [this](const GraphEntry& entry) { return adopt(entry); }))
+      run_.failed = true;
   }
   std::uint64_t bytes() const { return pairs_.bytes() + memory_.bytes(); }
 
