@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
@@ -38,10 +39,11 @@ bool is_variance(AggregateKind kind) {
   return kind >= AggregateKind::kVarPop && kind <= AggregateKind::kStddevSamp;
 }
 
-constexpr std::array<std::string_view, 17> kAggregateNames = {
+constexpr std::array<std::string_view, 18> kAggregateNames = {
     "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",         "AVG",
     "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE",  "FIRST_VALUE",
-    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG",  "LAG",         "SINGLE_VALUE"};
+    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG",  "LAG",         "SINGLE_VALUE",
+    ""};  // Of a user.
 
 }  // namespace
 
@@ -49,7 +51,7 @@ std::optional<AggregateKind> aggregate_named(std::string_view name) {
   if (name == "MEDIAN") return AggregateKind::kPercentile;
   if (name == "STDDEV") return AggregateKind::kStddevSamp;
   if (name == "VARIANCE") return AggregateKind::kVarSamp;
-  if (name == "SINGLE_VALUE") return std::nullopt;
+  if (name == "SINGLE_VALUE" || name.empty()) return std::nullopt;
   const auto found = std::find(kAggregateNames.begin() + 1, kAggregateNames.end(), name);
   if (found == kAggregateNames.end()) return std::nullopt;
   return static_cast<AggregateKind>(found - kAggregateNames.begin());
@@ -57,6 +59,11 @@ std::optional<AggregateKind> aggregate_named(std::string_view name) {
 
 bool depends_on_order(AggregateKind kind) {
   return kind >= AggregateKind::kFirst && kind <= AggregateKind::kLag;
+}
+
+bool depends_on_order(const Aggregate& aggregate) {
+  if (aggregate.kind == AggregateKind::kUser) return !aggregate.user->merges();
+  return depends_on_order(aggregate.kind);
 }
 
 bool is_of_reals(AggregateKind kind) {
@@ -97,6 +104,7 @@ Type aggregate_type(AggregateKind kind, const Type& argument) {
 
 std::string text_of(const Aggregate& aggregate, const std::vector<std::string>& names) {
   std::string text(kAggregateNames[static_cast<std::size_t>(aggregate.kind)]);
+  if (aggregate.user != nullptr) text = aggregate.user->name;
   text += aggregate.distinct ? "(DISTINCT " : "(";
   text += aggregate.argument == nullptr ? "*" : text_of(*aggregate.argument, names);
   const auto& parameter = aggregate.parameter;
@@ -120,7 +128,11 @@ bool equal(const Aggregate& left, const Aggregate& right) {
   const auto& parameter_type = texts                                     ? kStringType
                                : left.kind == AggregateKind::kPercentile ? kDoubleType
                                                                          : kBigIntType;
+  const auto overload_of = [](const Aggregate& one) {
+    return one.user == nullptr ? nullptr : one.user->overload;
+  };
   return left.kind == right.kind && left.distinct == right.distinct &&
+         overload_of(left) == overload_of(right) &&
          same(left.parameter, right.parameter, parameter_type) &&
          same_tree(left.argument, right.argument) && same_tree(left.filter, right.filter);
 }
@@ -133,6 +145,8 @@ bool gathers(const Aggregate& aggregate) {
 
 bool can_take_back(const Aggregate& aggregate) {
   if (aggregate.kind == AggregateKind::kArrayAgg) return true;
+  if (aggregate.kind == AggregateKind::kUser)
+    return !aggregate.distinct && HF_MUTANT("ST80", aggregate.user->takes_back(), true);
   return !aggregate.distinct && !has_extreme(aggregate.kind) && !depends_on_order(aggregate.kind) &&
          aggregate.kind != AggregateKind::kSingle;
 }
@@ -140,6 +154,7 @@ bool can_take_back(const Aggregate& aggregate) {
 void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
   if (aggregate.kind == AggregateKind::kArrayAgg) return take_back_element(aggregate, value);
   if (aggregate.argument != nullptr && value.null) return;
+  if (aggregate.kind == AggregateKind::kUser) return user_.take_back(*aggregate.user, value);
   --count_;
   if (is_variance(aggregate.kind)) return add_square(value.real, -1);
   if (aggregate.kind == AggregateKind::kPercentile) {
@@ -221,6 +236,7 @@ void Accumulator::add_square(double value, int sign) {
 }
 
 void Accumulator::add_once(const Aggregate& aggregate, const Value& value) {
+  if (aggregate.kind == AggregateKind::kUser) return user_.add(*aggregate.user, value);
   ++count_;
   if (is_variance(aggregate.kind)) return add_square(value.real, 1);
   if (aggregate.kind == AggregateKind::kPercentile) return void(++numbers_[value.real]);
@@ -262,6 +278,7 @@ void Accumulator::merge(const Aggregate& aggregate, const Accumulator& other) {
     }
     return;
   }
+  if (aggregate.kind == AggregateKind::kUser) return user_.merge(*aggregate.user, other.user_);
   count_ += other.count_;
   overflow_ = overflow_ || other.overflow_;
   if (sums(aggregate.kind)) {
@@ -337,6 +354,11 @@ Result<Value> Accumulator::further_result(const Aggregate& aggregate) const {
       const auto back = static_cast<std::size_t>(aggregate.parameter.number);
       return recent_.size() > back ? recent_[recent_.size() - 1 - back] : Value();
     }
+    case AggregateKind::kUser: {
+      auto value = user_.result(*aggregate.user);
+      if (!value) return error_at(aggregate.at, value.error().detail);
+      return value;
+    }
     case AggregateKind::kSingle:
       if (count_ > 1) return error_at(aggregate.at, kMoreThanOneRow);
       return extreme_;
@@ -353,6 +375,7 @@ Result<Value> Accumulator::result(const Aggregate& aggregate) const {
     plain.argument = clone(*aggregate.argument);
     plain.type = aggregate.type;
     plain.parameter = aggregate.parameter;
+    plain.user = aggregate.user;
     plain.at = aggregate.at;
     Accumulator gathered;
     for (const auto& bytes : distinct_) {
@@ -398,6 +421,7 @@ void Accumulator::append_bytes(const Aggregate& aggregate, std::string& bytes) c
     }
     return;
   }
+  if (aggregate.kind == AggregateKind::kUser) return user_.append_bytes(*aggregate.user, bytes);
   append(count_, bytes);
   if (!is_basic(aggregate.kind)) return append_further(aggregate, bytes);
   if (sums(aggregate.kind)) {
@@ -492,6 +516,7 @@ bool Accumulator::take_bytes(const Aggregate& aggregate, std::string_view& bytes
     }
     return true;
   }
+  if (aggregate.kind == AggregateKind::kUser) return user_.take_bytes(*aggregate.user, bytes);
   if (!take(bytes, count_)) return false;
   if (!is_basic(aggregate.kind)) return take_further(aggregate, bytes);
   if (sums(aggregate.kind)) {

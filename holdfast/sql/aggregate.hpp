@@ -8,13 +8,14 @@
 // Variances are computed of the sum and the sum of the squares in 113 bits, so that the order of
 // rows, and where a checkpoint cut them, does not show in the 53 bits of the result.
 //
-// Errors  add(), merge() never fail. result(): a sum of decimals beyond 38 digits; sums of
+// Errors  add(), merge() never fail, but for those of users: failure(). result(): a sum of decimals beyond 38 digits; sums of
 //         integers wrap in the type of the argument, as in Flink. A text of LISTAGG or an array of
 //         ARRAY_AGG beyond kMaxListBytes; a second row of a query that is a value.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,7 @@
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/expression.hpp>
+#include <holdfast/sql/user_aggregate.hpp>
 
 namespace holdfast::sql {
 
@@ -46,6 +48,7 @@ enum class AggregateKind : std::uint8_t {
   kArrayAgg,  // An array of the values, NULL among them. Taken back: the first that is equal.
   kLag,       // `parameter`: rows back. With OVER only.
   kSingle,    // The value of the only row; more are an error.
+  kUser,      // What `user` computes.
 };
 inline constexpr std::size_t kMaxListBytes = 16u << 20;
 inline constexpr const char* kListTooLong = "a text of LISTAGG is longer than 16 MiB";
@@ -57,6 +60,7 @@ struct Aggregate {
   ExpressionPointer argument;  // Null: COUNT(*).
   ExpressionPointer filter;    // Null: every row.
   Value parameter;
+  std::shared_ptr<const UserAggregate> user;
   Type type;  // Of the result.
   Position at;
 };
@@ -65,6 +69,8 @@ struct Aggregate {
 std::optional<AggregateKind> aggregate_named(std::string_view name);
 // Whether the result depends on the order in which rows come.
 bool depends_on_order(AggregateKind kind);
+// The same, or nobody can tell: it cannot be put together of parts.
+bool depends_on_order(const Aggregate& aggregate);
 // COUNT, SUM, MIN, MAX, AVG: those that every engine has.
 inline bool is_basic(AggregateKind kind) { return kind <= AggregateKind::kAverage; }
 // Its argument is converted to DOUBLE.
@@ -96,6 +102,12 @@ class Accumulator {
   // DISTINCT.
   void take_back(const Aggregate& aggregate, const Value& value);
   Result<Value> result(const Aggregate& aggregate) const;
+  // What an add() or take_back() of a function of a user has failed with.
+  Status failure(const Aggregate& aggregate) const {
+    if (!user_.failed()) [[likely]]
+      return {};
+    return error_at(aggregate.at, user_.error().detail);
+  }
 
   void append_bytes(const Aggregate& aggregate, std::string& bytes) const;
   bool take_bytes(const Aggregate& aggregate, std::string_view& bytes);
@@ -122,6 +134,7 @@ class Accumulator {
   Real128 total_ = 0, squares_ = 0;  // Of variances.
   std::map<double, std::int64_t, Less> numbers_;  // Of percentiles: how often each is there.
   std::vector<Value> recent_;                     // Of LAG: the last rows, the newest behind.
+  UserState user_;
   std::set<std::string> distinct_;  // Of DISTINCT: bytes of the values that were added.
 };
 

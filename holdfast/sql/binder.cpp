@@ -12,8 +12,10 @@
 #include <holdfast/sql/grouping_sets.hpp>
 #include <holdfast/sql/json_functions.hpp>
 #include <holdfast/sql/nested_functions.hpp>
+#include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/text_functions.hpp>
 #include <holdfast/sql/time_arithmetic.hpp>
+#include <holdfast/sql/user_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -27,7 +29,7 @@ class Binder {
   Result<ExpressionPointer> bind(const syntax::Expression& e) {
     switch (e.form) {
       case Form::kName: return name(e);
-      case Form::kNumber: return number(e);
+      case Form::kNumber: return number_literal(e);
       case Form::kText: return literal_of(Value::of_text(e.text), kStringType, e.at);
       case Form::kTrue: return literal_of(Value::of(1), kBooleanType, e.at);
       case Form::kFalse: return literal_of(Value::of(0), kBooleanType, e.at);
@@ -115,33 +117,6 @@ class Binder {
     return bind_field(std::move(row), e.name, e.at);
   }
 
-  static Result<ExpressionPointer> number(const syntax::Expression& e) {
-    if (e.text.find_first_of("eE") != std::string::npos) {
-      const auto real = value_of(e.text, kDoubleType);
-      if (!real) return error_at(e.at, "the number " + e.text + " is none a DOUBLE can hold");
-      return literal_of(*real, kDoubleType, e.at);
-    }
-    const auto point = e.text.find('.');
-    const auto scale =
-        static_cast<std::uint32_t>(point == std::string::npos ? 0 : e.text.size() - point - 1);
-    const auto digits = scale > kMaxDigits ? std::nullopt : decimal_of(e.text, scale);
-    if (!digits) return error_at(e.at, "a number has more than 38 digits");
-    Type type = decimal_type(std::max(digits_of(*digits), std::max(scale, 1u)), scale);
-    if (point == std::string::npos) {
-      if (in_range(*digits, Kind::kBigInt)) type = kBigIntType;
-      if (in_range(*digits, Kind::kInt)) type = kIntType;
-    }
-    return literal_of(Value::of(*digits), type, e.at);
-  }
-
-  static Result<ExpressionPointer> time_literal(const syntax::Expression& e, const Type& type) {
-    auto value = value_of(e.text, type);
-    if (!value)
-      return error_at(e.at, "'" + escape(e.text) + "' is no " + name_of(type),
-                      type.kind == Kind::kDate ? "2026-11-23" : "2026-11-23 05:30:00.000");
-    return literal_of(*std::move(value), type, e.at);
-  }
-
   Result<ExpressionPointer> unary(const syntax::Expression& e) {
     if (e.name == "NOT") {
       HF_ASSIGN_OR_RETURN(auto operand, condition(*e.arguments[0]));
@@ -224,12 +199,22 @@ class Binder {
   // double in size with each level.
   static Result<ExpressionPointer> again(const Expression& value) {
     constexpr std::size_t kLargest = 20'000;
+    if (calls_varying(value))
+      return error_at(value.at,
+                      "a function that is not deterministic is read twice, as two values",
+                      "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
     if (size_of(value) > kLargest)
       return error_at(
           value.at,
           "an expression that is read twice has more than " + std::to_string(kLargest) + " parts",
           "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
     return clone(value);
+  }
+
+  static bool calls_varying(const Expression& e) {
+    if (e.operation == Operation::kPrepared && !e.prepared->is_deterministic()) return true;
+    return std::any_of(e.arguments.begin(), e.arguments.end(),
+                       [](const auto& argument) { return calls_varying(*argument); });
   }
 
   static ExpressionPointer negated_if(bool negated, ExpressionPointer test) {
@@ -380,7 +365,7 @@ class Binder {
 
   Result<ExpressionPointer> call(const syntax::Expression& e) {
     if (e.over != nullptr) return over_call(e);
-    if (const auto kind = aggregate_named(e.name)) return aggregate(e, *kind);
+    if (const auto kind = aggregate_called(e.name)) return aggregate(e, *kind);
     if (e.has_filter || e.distinct || e.star)
       return error_at(e.at, e.name + " is no aggregate: DISTINCT, * and FILTER do not belong here");
     for (const auto* window : {"TUMBLE_", "HOP_", "SESSION_"})
@@ -409,7 +394,19 @@ class Binder {
       return made(Operation::kCase, type, e.at, std::move(test), literal_of(Value(), type, e.at),
                   std::move(value));
     }
-    return bind_function(e.name, e.at, std::move(arguments));
+    if (const auto* function = user_function(e.name))
+      return bind_user_function(*function, e.at, std::move(arguments));
+    return bind_function(e.name, e.at, std::move(arguments), scope_.functions);
+  }
+
+  const UserFunction* user_function(std::string_view name) const {
+    return scope_.functions == nullptr ? nullptr : scope_.functions->find(name);
+  }
+  std::optional<AggregateKind> aggregate_called(std::string_view name) const {
+    const auto* function = user_function(name);
+    if (function == nullptr) return aggregate_named(name);
+    if (!function->is_aggregate()) return std::nullopt;
+    return AggregateKind::kUser;
   }
 
   // SECOND and so on are no columns there.
@@ -468,7 +465,7 @@ class Binder {
                      : e.name == "DENSE_RANK" ? Ranking::kDenseRank
                                               : Ranking::kRowNumber;
     } else {
-      const auto kind = aggregate_named(e.name);
+      const auto kind = aggregate_called(e.name);
       if (!kind) return unsupported_at(e.at, e.name + " with OVER");
       HF_ASSIGN_OR_RETURN(call.aggregate, aggregate_of(e, *kind, e.distinct));
       reference->type = call.aggregate.type;
@@ -506,16 +503,39 @@ class Binder {
     return reference;
   }
 
-  Result<Aggregate> aggregate_of(const syntax::Expression& e, AggregateKind kind, bool distinct) {
+  // Of arguments of aggregates.
+  Scope of_rows() const {
     Scope inner = scope_;
     inner.aggregates = nullptr;
     inner.overs = nullptr;
     inner.scalar_query = nullptr;
+    return inner;
+  }
+
+  Result<Aggregate> user_aggregate(const syntax::Expression& e, bool distinct) {
+    const Scope inner = of_rows();
+    std::vector<ExpressionPointer> arguments;
+    for (std::size_t i = 0; i + (e.has_filter ? 1 : 0) < e.arguments.size(); ++i) {
+      HF_ASSIGN_OR_RETURN(auto bound, Binder(inner).bind(*e.arguments[i]));
+      arguments.push_back(std::move(bound));
+    }
+    HF_ASSIGN_OR_RETURN(auto made_of, bind_user_aggregate(*user_function(e.name), e.at,
+                                                          std::move(arguments)));
+    made_of.distinct = distinct;
+    if (e.has_filter) {
+      HF_ASSIGN_OR_RETURN(made_of.filter, Binder(inner).condition(*e.arguments.back()));
+    }
+    return made_of;
+  }
+
+  Result<Aggregate> aggregate_of(const syntax::Expression& e, AggregateKind kind, bool distinct) {
+    if (kind == AggregateKind::kUser) return user_aggregate(e, distinct);
+    const Scope inner = of_rows();
     Aggregate made_of;
     made_of.kind = e.star ? AggregateKind::kCountRows : kind;
     made_of.distinct = distinct;
     made_of.at = e.at;
-    HF_RETURN_IF_ERROR(parameter_of(e, made_of));
+    HF_RETURN_IF_ERROR(bind_parameter(e, made_of));
     const auto wanted = made_of.parameter.null || e.name == "MEDIAN"
                             ? 1u
                             : e.arguments.size() - (e.has_filter ? 1 : 0);
@@ -549,35 +569,6 @@ class Binder {
                      made(Operation::kIsNull, kBooleanType, value.at, clone(value)));
     if (filter == nullptr) return test;
     return made(Operation::kAnd, kBooleanType, value.at, std::move(filter), std::move(test));
-  }
-
-  // The second argument of PERCENTILE, LISTAGG and LAG: a literal. MEDIAN is PERCENTILE(…, 0.5).
-  static Status parameter_of(const syntax::Expression& e, Aggregate& aggregate) {
-    const auto arguments = e.arguments.size() - (e.has_filter ? 1 : 0);
-    const auto kind = aggregate.kind;
-    if (kind == AggregateKind::kLag) aggregate.parameter = Value::of(1);
-    if (kind == AggregateKind::kListAgg) aggregate.parameter = Value::of_text(",");
-    if (e.name == "MEDIAN") return aggregate.parameter = Value::of_real(0.5), Status();
-    if (kind == AggregateKind::kPercentile && arguments != 2)
-      return error_at(e.at, "PERCENTILE wants 2 arguments", "PERCENTILE(value, 0.95)");
-    if (aggregate.parameter.null && kind != AggregateKind::kPercentile) return {};
-    if (arguments > 2) return unsupported_at(e.at, e.name + " with more than 2 arguments");
-    if (arguments < 2) return {};
-    const Type type = kind == AggregateKind::kListAgg      ? kStringType
-                      : kind == AggregateKind::kPercentile ? kDoubleType
-                                                           : kBigIntType;
-    HF_ASSIGN_OR_RETURN(auto bound, sql::bind(*e.arguments[1], Scope{}));
-    HF_ASSIGN_OR_RETURN(bound, converted(std::move(bound), type, e.name));
-    bound = folded(std::move(bound));
-    const auto& value = bound->literal;
-    const bool literal = bound->operation == Operation::kLiteral && !value.null;
-    if (kind == AggregateKind::kPercentile && !(literal && value.real >= 0 && value.real <= 1))
-      return error_at(bound->at, "PERCENTILE wants a literal of 0 to 1");
-    if (kind == AggregateKind::kLag && !(literal && value.number >= 0 && value.number <= 10'000))
-      return error_at(bound->at, "LAG wants a literal of 0 to 10000 rows");
-    if (!literal) return error_at(bound->at, e.name + " wants a literal as its second argument");
-    aggregate.parameter = value;
-    return {};
   }
 
   const Scope& scope_;

@@ -33,8 +33,17 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
                            const std::vector<const syntax::Expression*>& sizes);
 // TUMBLE_START(ts, INTERVAL …) and so on: a column of the group's window.
 Result<ExpressionPointer> window_property(const syntax::Expression& e, const Scope& scope);
+// literals.cpp: a number, of INT, BIGINT, DECIMAL or DOUBLE; DATE '…' and TIMESTAMP '…'.
+Result<ExpressionPointer> number_literal(const syntax::Expression& e);
+Result<ExpressionPointer> time_literal(const syntax::Expression& e, const Type& type);
+// aggregate_parameter.cpp: the second argument of PERCENTILE, LISTAGG and LAG, a literal. MEDIAN is
+// PERCENTILE(…, 0.5).
+Status bind_parameter(const syntax::Expression& e, Aggregate& aggregate);
 // functions.cpp: a call of a function of one row, with its arguments bound.
 Result<ExpressionPointer> bind_function(const std::string& name, Position at,
-                                        std::vector<ExpressionPointer> arguments);
+                                        std::vector<ExpressionPointer> arguments,
+                                        const UserFunctions* users = nullptr);
+// Whether SQL has a function of this name, in capitals, or an aggregate.
+bool is_built_in(const std::string& name);
 
 }  // namespace holdfast::sql

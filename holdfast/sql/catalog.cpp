@@ -9,8 +9,10 @@
 namespace holdfast::sql {
 namespace {
 
-Status add_columns(const syntax::CreateTable& definition, Table& table) {
+Status add_columns(const syntax::CreateTable& definition, const UserFunctions& functions,
+                   Table& table) {
   Scope physical;
+  physical.functions = &functions;
   for (const auto& column : definition.columns) {
     for (const auto& other : table.columns) {
       if (other.name == column.name)
@@ -33,9 +35,11 @@ Status add_columns(const syntax::CreateTable& definition, Table& table) {
   return {};
 }
 
-Status add_watermark(const syntax::CreateTable& definition, Table& table) {
+Status add_watermark(const syntax::CreateTable& definition, const UserFunctions& functions,
+                     Table& table) {
   if (definition.watermark == nullptr) return {};
   Scope scope;
+  scope.functions = &functions;
   for (const auto& column : table.columns)
     scope.add(column, table.name);
   HF_ASSIGN_OR_RETURN(table.time_column,
@@ -101,8 +105,8 @@ Status Catalog::add(const syntax::CreateTable& definition) {
   table->name = definition.name;
   table->at = definition.at;
   table->options = definition.options;
-  HF_RETURN_IF_ERROR(add_columns(definition, *table));
-  HF_RETURN_IF_ERROR(add_watermark(definition, *table));
+  HF_RETURN_IF_ERROR(add_columns(definition, functions_, *table));
+  HF_RETURN_IF_ERROR(add_watermark(definition, functions_, *table));
   HF_RETURN_IF_ERROR(add_primary_key(definition, *table));
   for (std::size_t i = 0; i < table->options.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

@@ -1,4 +1,4 @@
-// catalog.hpp: the tables that CREATE TABLE has made.
+// catalog.hpp: the tables that CREATE TABLE has made, and the functions of users.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <holdfast/base/result.hpp>
 #include <holdfast/sql/expression.hpp>
 #include <holdfast/sql/syntax.hpp>
+#include <holdfast/sql/user_functions.hpp>
 
 namespace holdfast::sql {
 
@@ -63,12 +64,15 @@ class Catalog {
   Status add(const syntax::CreateTable& definition);
   // Errors: kInvalidOption, with the nearest name.
   Result<const Table*> find(std::string_view name, Position at) const;
+  UserFunctions& functions() { return functions_; }
+  const UserFunctions& functions() const { return functions_; }
 
  private:
   Result<bool> is_new(const std::string& name, bool if_not_exists, Position at) const;
 
   std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
   std::map<std::string, View, std::less<>> views_;
+  UserFunctions functions_;
 };
 
 }  // namespace holdfast::sql

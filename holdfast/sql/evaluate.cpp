@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/nested.hpp>
@@ -364,7 +365,9 @@ ExpressionPointer folded(ExpressionPointer expression,
     literal = literal && argument->operation == Operation::kLiteral;
   }
   const auto operation = expression->operation;
-  if (!literal || operation == Operation::kAggregate || operation == Operation::kOver ||
+  const bool varies =
+      operation == Operation::kPrepared && !expression->prepared->is_deterministic();
+  if (!literal || HF_MUTANT("ST81", varies, false) || operation == Operation::kAggregate || operation == Operation::kOver ||
       operation == Operation::kScalarQuery || operation == Operation::kGrouping)
     return expression;
   auto value = evaluated(*expression);

@@ -251,10 +251,12 @@ std::size_t size_of(const Expression& expression) {
   return size;
 }
 
-bool reads_clock(const Expression& expression) {
+bool varies(const Expression& expression) {
   if (expression.operation == Operation::kProcessingTime) return true;
+  if (expression.operation == Operation::kPrepared && !expression.prepared->is_deterministic())
+    return true;
   return std::any_of(expression.arguments.begin(), expression.arguments.end(),
-                     [](const auto& argument) { return reads_clock(*argument); });
+                     [](const auto& argument) { return varies(*argument); });
 }
 
 std::vector<std::uint32_t> columns_of(const Expression& expression) {

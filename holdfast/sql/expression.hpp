@@ -119,7 +119,9 @@ std::vector<ExpressionPointer> conjuncts_of(ExpressionPointer condition);
 ExpressionPointer conjunction_of(std::vector<ExpressionPointer> conditions);  // Null of none.
 std::uint32_t depth_of(const Expression& expression);
 std::size_t size_of(const Expression& expression);  // Operations and operands in all.
-bool reads_clock(const Expression& expression);
+// Computed again of the same row it may be another value: it reads the clock, or calls a function
+// that is not deterministic.
+bool varies(const Expression& expression);
 // Columns it reads, once each, in order.
 std::vector<std::uint32_t> columns_of(const Expression& expression);
 

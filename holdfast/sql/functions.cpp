@@ -10,6 +10,7 @@
 #include <holdfast/sql/pattern_functions.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
+#include <holdfast/sql/user_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -246,7 +247,8 @@ Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Argumen
   return to_date ? cast_to(std::move(call), {Kind::kDate}) : std::move(call);
 }
 
-std::string_view nearest_function(const std::string& name) {
+// Those that are called by name. Some have signs of their own, too.
+std::vector<std::string_view> function_names() {
   std::vector<std::string_view> names;
   for (const auto& function : kFunctions)
     names.push_back(function.name);
@@ -257,13 +259,37 @@ std::string_view nearest_function(const std::string& name) {
   for (const auto name_of_pattern : pattern_functions())
     names.push_back(name_of_pattern);
   names.insert(names.end(), kJsonFunctions.begin(), kJsonFunctions.end());
+  return names;
+}
+
+std::string_view nearest_function(const std::string& name, const UserFunctions* users) {
+  auto names = function_names();
+  const auto of_users = users == nullptr ? std::vector<std::string_view>() : users->names();
+  names.insert(names.end(), of_users.begin(), of_users.end());
   return closest(name, names);
 }
 
 }  // namespace
 
+bool is_built_in(const std::string& name) {
+  // Those of the binder and of the parser.
+  static constexpr std::array<std::string_view, 32> kOthers = {
+      "CAST",           "CEIL",        "COALESCE",     "CUBE",         "CUMULATE",
+      "CURRENT_DATE",   "DENSE_RANK",  "DESCRIPTOR",   "EXISTS",       "GROUPING",
+      "GROUPING_ID",    "HOP",         "HOP_END",      "HOP_START",    "IF",
+      "IFNULL",         "NULLIF",      "RANK",         "ROLLUP",       "ROW_NUMBER",
+      "SESSION",        "SESSION_END", "SESSION_START", "TRY_CAST",    "TUMBLE",
+      "TUMBLE_END",     "TUMBLE_START", "UNNEST",      "TUMBLE_ROWTIME", "HOP_ROWTIME",
+      "SESSION_ROWTIME", "TUMBLE_PROCTIME"};
+  const auto names = function_names();
+  return aggregate_named(name) ||
+         std::find(names.begin(), names.end(), name) != names.end() ||
+         std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end();
+}
+
 Result<ExpressionPointer> bind_function(const std::string& name, Position at,
-                                        std::vector<ExpressionPointer> arguments) {
+                                        std::vector<ExpressionPointer> arguments,
+                                        const UserFunctions* users) {
   const auto found = std::find_if(kFunctions.begin(), kFunctions.end(),
                                   [&](const Function& function) { return function.name == name; });
   if (found == kFunctions.end()) {
@@ -276,7 +302,7 @@ Result<ExpressionPointer> bind_function(const std::string& name, Position at,
     const bool by_sign = name == "ARRAY" || name == "MAP" || name == "ITEM" || name == "FIELD";
     if (!by_sign && nested_function_named(name) != nested_functions().size())
       return bind_nested(name, at, std::move(arguments));
-    const auto meant = nearest_function(name);
+    const auto meant = nearest_function(name, users);
     return unsupported_at(at, "the function " + escape(name),
                           meant.empty() ? "" : "did you mean " + std::string(meant) + "?");
   }

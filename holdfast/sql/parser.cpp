@@ -59,6 +59,7 @@ class StatementParser {
   Result<Statement> one() {
     const Token word = tokens_.peek();
     if (word.is("CREATE")) return create();
+    if (word.is("DROP")) return drop();
     if (word.is("INSERT")) return insert();
     if (word.is("SET")) return set();
     if (begins_query(tokens_)) {
@@ -67,12 +68,13 @@ class StatementParser {
       HF_ASSIGN_OR_RETURN(statement.query, parse_query(tokens_));
       return Statement(std::move(statement));
     }
-    static constexpr std::array<std::string_view, 8> kKnown = {
-        "DROP", "ALTER", "UPDATE", "DELETE", "EXPLAIN", "SHOW", "DESCRIBE", "USE"};
+    static constexpr std::array<std::string_view, 7> kKnown = {
+        "ALTER", "UPDATE", "DELETE", "EXPLAIN", "SHOW", "DESCRIBE", "USE"};
     for (const auto known : kKnown) {
       if (word.is(known)) return unsupported_at(word.at, known);
     }
-    return tokens_.wrong("CREATE TABLE, CREATE VIEW, INSERT INTO, SELECT, WITH, VALUES or SET");
+    return tokens_.wrong(
+        "CREATE TABLE, CREATE VIEW, CREATE FUNCTION, INSERT INTO, SELECT, WITH, VALUES or SET");
   }
 
   // What stands behind a statement that was understood.
@@ -96,11 +98,57 @@ class StatementParser {
 
   Result<Statement> create() {
     tokens_.take();
-    tokens_.accept("TEMPORARY");
+    const bool temporary = tokens_.accept("TEMPORARY");
     if (tokens_.accept("VIEW")) return create_view();
     if (tokens_.accept("TABLE")) return create_table();
+    if (temporary && tokens_.is("FUNCTION", 1)) tokens_.accept("SYSTEM");
+    if (tokens_.accept("FUNCTION")) return create_function();
     return unsupported_at(tokens_.peek().at, "CREATE " + tokens_.peek().upper,
-                          "CREATE TABLE and CREATE VIEW are");
+                          "CREATE TABLE, CREATE VIEW and CREATE FUNCTION are");
+  }
+
+  // ---- Functions of users ----
+
+  Result<Statement> create_function() {
+    CreateFunction function;
+    HF_ASSIGN_OR_RETURN(function.if_not_exists, if_not_exists());
+    function.at = tokens_.peek().at;
+    HF_ASSIGN_OR_RETURN(function.name, take_table_name(tokens_, "the name of a function"));
+    HF_RETURN_IF_ERROR(tokens_.expect("AS"));
+    function.symbol_at = tokens_.peek().at;
+    HF_ASSIGN_OR_RETURN(function.symbol,
+                        tokens_.expect_text("a text: the name of HOLDFAST_FUNCTION"));
+    // Where nothing is said, Flink means Java.
+    if (!tokens_.is("LANGUAGE") || !tokens_.is("CPP", 1)) {
+      const auto& what = tokens_.is("LANGUAGE") ? tokens_.peek(1) : tokens_.peek();
+      return unsupported_at(what.at, "a function that is not in C++",
+                            "AS 'symbol' LANGUAGE CPP USING LIBRARY 'path/to.so'");
+    }
+    tokens_.take(), tokens_.take();
+    HF_RETURN_IF_ERROR(tokens_.expect("USING"));
+    HF_RETURN_IF_ERROR(tokens_.expect("LIBRARY"));
+    function.library_at = tokens_.peek().at;
+    HF_ASSIGN_OR_RETURN(function.library, tokens_.expect_text("a text: the path of a library"));
+    if (tokens_.is_sign(","))
+      return unsupported_at(tokens_.peek().at, "a function of several libraries",
+                            "a library can be linked to others");
+    return Statement(std::move(function));
+  }
+
+  Result<Statement> drop() {
+    const Position at = tokens_.take().at;
+    const bool temporary = tokens_.accept("TEMPORARY");
+    if (temporary && tokens_.is("FUNCTION", 1)) tokens_.accept("SYSTEM");
+    if (!tokens_.accept("FUNCTION"))
+      return unsupported_at(at, "DROP " + tokens_.peek().upper, "DROP FUNCTION is");
+    DropFunction function;
+    if (tokens_.accept("IF")) {
+      HF_RETURN_IF_ERROR(tokens_.expect("EXISTS"));
+      function.if_exists = true;
+    }
+    function.at = tokens_.peek().at;
+    HF_ASSIGN_OR_RETURN(function.name, take_table_name(tokens_, "the name of a function"));
+    return Statement(std::move(function));
   }
 
   Result<bool> if_not_exists() {

@@ -262,7 +262,7 @@ std::string text_of(const Node& node, const std::vector<Node>& nodes,
 
 bool depends_on_order(const Group& group) {
   return std::any_of(group.aggregates.begin(), group.aggregates.end(),
-                     [](const Aggregate& one) { return depends_on_order(one.kind); });
+                     [](const Aggregate& one) { return depends_on_order(one); });
 }
 
 bool Plan::is_chain() const {

@@ -136,7 +136,7 @@ Result<NodeId> PlanGraph::filter_projection(NodeId input, Conditions conditions)
   Conditions below, above;
   for (auto& condition : conditions) {
     auto inner = replaced(*condition, std::get<Project>(at(input).what).expressions);
-    auto& place = is_small(*inner) && !reads_clock(*inner) ? below : above;
+    auto& place = is_small(*inner) && !varies(*inner) ? below : above;
     place.push_back(&place == &below ? std::move(inner) : std::move(condition));
   }
   NodeId projection = input;

@@ -122,12 +122,14 @@ Result<NodeId> QueryPlanner::term(const syntax::Term& term) {
 Result<NodeId> QueryPlanner::values(const syntax::Values& values) {
   std::vector<Column> columns(values.rows.front().size());
   std::vector<std::vector<ExpressionPointer>> bound;
+  Scope scope;
+  scope.functions = &catalog_.functions();
   for (const auto& row : values.rows) {
     if (row.size() != columns.size())
       return error_at(values.at, "the rows of VALUES differ in their number of columns");
     bound.emplace_back();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      HF_ASSIGN_OR_RETURN(auto value, bind(*row[i], Scope{}));
+      HF_ASSIGN_OR_RETURN(auto value, bind(*row[i], scope));
       const auto type = common_type(columns[i].type, value->type);
       if (!type || value->type.kind == Kind::kInterval)
         return error_at(row[i]->at, "the column is " + name_of(columns[i].type) + ", this is " +
@@ -154,6 +156,7 @@ Result<NodeId> QueryPlanner::values(const syntax::Values& values) {
 // ORDER BY of a UNION or VALUES: its columns only.
 Result<NodeId> QueryPlanner::sorted(const syntax::Query& query, NodeId node) {
   Scope scope;
+  scope.functions = &catalog_.functions();
   for (const auto& column : graph_.columns(node))
     scope.add(column, "");
   std::vector<OrderKey> keys;

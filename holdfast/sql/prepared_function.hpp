@@ -20,6 +20,8 @@ class PreparedFunction {
   virtual Status compute(std::span<const Value> arguments, Value& out) const = 0;
   // Whether compute() may be an error.
   virtual bool can_fail() const { return true; }
+  // Whether equal arguments have equal results. If not, it is computed for each row.
+  virtual bool is_deterministic() const { return true; }
   // Its name and what it was prepared of: equal texts are equal functions.
   virtual std::string text() const = 0;
 };

@@ -15,6 +15,7 @@
 namespace holdfast::sql {
 
 struct Window;
+class UserFunctions;
 
 // A function with OVER, as a SELECT gathers them.
 struct OverCall {
@@ -40,6 +41,7 @@ struct Scope {
   std::vector<OverCall>* overs = nullptr;  // The same of functions with OVER.
   const std::vector<syntax::NamedOver>* named_overs = nullptr;
   const ScalarQueryBinder* scalar_query = nullptr;  // Null: they are not allowed.
+  const UserFunctions* functions = nullptr;         // Of users. Null: there are none.
   // GROUP BY TUMBLE(…) and so on: what TUMBLE_START(…) must name, and the first of the three
   // columns of `columns` that it is. Null: there is none.
   const Window* group_window = nullptr;

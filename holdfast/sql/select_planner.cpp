@@ -329,7 +329,7 @@ class SelectPlanner {
     }
     const bool ordered =
         std::any_of(aggregates_.begin(), aggregates_.end(),
-                    [](const Aggregate& one) { return depends_on_order(one.kind); });
+                    [](const Aggregate& one) { return depends_on_order(one); });
     if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window() ||
         ordered)
       return planner_.assign_windows(relation_);
@@ -366,10 +366,15 @@ class SelectPlanner {
       HF_ASSIGN_OR_RETURN(having_, placed(std::move(having_), group));
     }
     for (const auto& aggregate : aggregates_) {
-      if (depends_on_order(aggregate.kind) && !can_take_back(aggregate) &&
-          graph_.updating(relation_.node))
+      if (!depends_on_order(aggregate) || can_take_back(aggregate) ||
+          !graph_.updating(relation_.node))
+        continue;
+      if (aggregate.user == nullptr)
         return unsupported_at(aggregate.at,
                               "FIRST_VALUE, LAST_VALUE or LISTAGG of rows that change");
+      return unsupported_at(aggregate.at, aggregate.user->name + " of rows that change",
+                            "the aggregate wants take_back(), or merge() if the order of rows "
+                            "does not count");
     }
     const bool changes = graph_.updating(relation_.node) ||
                          (!group.windowed && !(aggregates_.empty() && !group.keys.empty()));
@@ -378,6 +383,7 @@ class SelectPlanner {
       HF_ASSIGN_OR_RETURN(relation_.node, expanded(graph_, relation_.node, sets_, group));
     }
     Scope grouped;
+    grouped.functions = scope().functions;
     for (const auto& column : columns)
       grouped.add(column, "");
     HF_ASSIGN_OR_RETURN(relation_.node,

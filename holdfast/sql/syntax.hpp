@@ -239,11 +239,27 @@ struct CreateView {
   std::shared_ptr<const Query> query;
 };
 
+// CREATE FUNCTION name AS 'symbol' LANGUAGE CPP USING LIBRARY 'path'
+struct CreateFunction {
+  std::string name;
+  Position at;
+  bool if_not_exists = false;
+  std::string symbol, library;
+  Position symbol_at, library_at;
+};
+
+struct DropFunction {
+  std::string name;
+  Position at;
+  bool if_exists = false;
+};
+
 struct SetOption {
   Option option;
 };
 
-using Statement = std::variant<CreateTable, CreateView, QueryStatement, SetOption>;
+using Statement =
+    std::variant<CreateTable, CreateView, CreateFunction, DropFunction, QueryStatement, SetOption>;
 
 }  // namespace syntax
 }  // namespace holdfast::sql

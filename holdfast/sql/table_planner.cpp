@@ -31,28 +31,31 @@ std::vector<Column> with_bounds(std::vector<Column> columns) {
   return columns;
 }
 
-bool has_aggregate(const syntax::Expression* e) {
+bool has_aggregate(const syntax::Expression* e, const UserFunctions& users) {
   if (e == nullptr) return false;
-  if (e->form == Form::kCall && e->over == nullptr && aggregate_named(e->name)) return true;
+  if (e->form == Form::kCall && e->over == nullptr) {
+    const auto* user = users.find(e->name);
+    if (aggregate_named(e->name) || (user != nullptr && user->is_aggregate())) return true;
+  }
   return std::any_of(e->arguments.begin(), e->arguments.end(),
-                     [](const auto& argument) { return has_aggregate(argument.get()); });
+                     [&](const auto& argument) { return has_aggregate(argument.get(), users); });
 }
 
 // It has one row, also where there was none.
-bool is_of_all_rows(const syntax::Select& select) {
+bool is_of_all_rows(const syntax::Select& select, const UserFunctions& users) {
   return select.group_by.empty() && !select.having &&
          std::any_of(select.items.begin(), select.items.end(),
-                     [](const auto& item) { return has_aggregate(item.expression.get()); });
+                     [&](const auto& item) { return has_aggregate(item.expression.get(), users); });
 }
 
 // A sub-query whose rows can be joined as they are: no groups, no order.
-const syntax::Select* plain_select(const syntax::Query& query) {
+const syntax::Select* plain_select(const syntax::Query& query, const UserFunctions& users) {
   if (!query.with.empty() || query.terms.size() != 1 || !query.order_by.empty() || query.limit ||
       query.offset)
     return nullptr;
   const auto* select = std::get_if<syntax::Select>(&query.terms.front());
   if (select == nullptr || select->distinct || !select->group_by.empty() || select->having ||
-      !select->from || is_of_all_rows(*select))
+      !select->from || is_of_all_rows(*select, users))
     return nullptr;
   return select;
 }
@@ -67,6 +70,7 @@ void split(const syntax::Expression& e, std::vector<const syntax::Expression*>& 
 
 Result<Relation> QueryPlanner::table(const syntax::TableReference& reference) {
   Relation relation;
+  relation.scope.functions = &catalog_.functions();
   if (reference.query != nullptr) {
     HF_ASSIGN_OR_RETURN(relation.node, query(*reference.query));
   } else {
@@ -156,6 +160,7 @@ Result<Relation> QueryPlanner::one_row() {
   Literals row;
   row.rows.emplace_back();
   Relation relation;
+  relation.scope.functions = &catalog_.functions();
   HF_ASSIGN_OR_RETURN(relation.node, graph_.add(std::move(row), {}, {}, false));
   return relation;
 }
@@ -335,9 +340,9 @@ Status QueryPlanner::keep_matches(Relation& relation, const syntax::Expression& 
   negated = negated != e->negated;
   const bool is_in = e->form == Form::kIn;
   const std::size_t width = relation.scope.columns.size();
-  const auto* select = plain_select(*e->query);
+  const auto* select = plain_select(*e->query, catalog_.functions());
   const auto* const first = std::get_if<syntax::Select>(&e->query->terms.front());
-  if (!is_in && first != nullptr && e->query->terms.size() == 1 && is_of_all_rows(*first))
+  if (!is_in && first != nullptr && e->query->terms.size() == 1 && is_of_all_rows(*first, catalog_.functions()))
     return unsupported_at(e->at, "EXISTS of aggregates without GROUP BY, which is always true",
                           "leave it out, or write the condition in WHERE of the sub-query");
   // All columns of a query: it is one column, or an error says so.

@@ -87,7 +87,7 @@ std::string Query::sql() const {
 
 Status Query::run(const std::string& statement, const ScriptOptions& options,
                   const std::atomic<bool>& stop) const {
-  HF_ASSIGN_OR_RETURN(auto script, Script::prepare(definitions_ + statement));
+  HF_ASSIGN_OR_RETURN(auto script, Script::prepare(definitions_ + statement, functions_));
   return script.run(options, stop);
 }
 
@@ -108,12 +108,19 @@ Status Query::insert_into(std::string_view table, ScriptOptions options) const {
 
 Status Queries::define(std::string_view statement) {
   auto definitions = definitions_ + std::string(statement) + ";\n";
-  HF_ASSIGN_OR_RETURN(const auto script, Script::prepare(definitions));
+  HF_ASSIGN_OR_RETURN(const auto script, Script::prepare(definitions, functions_));
   if (!script.plans().empty())
     return Error{Errc::kInvalidOption,
-                 "a definition is CREATE TABLE, CREATE VIEW or SET; this one "
-                 "has a query"};
+                 "a definition is CREATE TABLE, CREATE VIEW, CREATE FUNCTION or SET; this one has a query"};
   definitions_ = std::move(definitions);
+  return {};
+}
+
+Status Queries::define(std::string_view name, const functions::Definition& function) {
+  auto all = functions_;
+  all.emplace_back(name, function);
+  HF_RETURN_IF_ERROR(Script::prepare(definitions_, all));
+  functions_ = std::move(all);
   return {};
 }
 

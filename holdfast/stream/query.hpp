@@ -29,10 +29,12 @@ namespace holdfast::stream {
 // A query that is being put together. Each call returns another query; this one stays as it is.
 class Query {
  public:
-  // `definitions`: statements that come before the query. `table`: a table, a view, or any table
+  // `definitions`: statements that come before the query; `functions`: what they may call. `table`: a table, a view, or any table
   // expression of SQL.
-  Query(std::string definitions, std::string table)
-      : definitions_(std::move(definitions)), table_(std::move(table)) {}
+  Query(std::string definitions, OwnFunctions functions, std::string table)
+      : definitions_(std::move(definitions)),
+        functions_(std::move(functions)),
+        table_(std::move(table)) {}
 
   // A condition on rows, before they are grouped. Of several all must be true.
   Query where(std::string_view condition) const;
@@ -65,19 +67,27 @@ class Query {
   // `call`: TUMBLE and so on; `sizes`: its last arguments.
   Query windowed(std::string_view call, std::string_view time, std::string sizes) const;
 
-  std::string definitions_, table_;
+  std::string definitions_;
+  OwnFunctions functions_;
+  std::string table_;
   std::string window_, window_arguments_;  // The function, and what stands behind its table.
   std::vector<std::string> where_, keys_, having_, columns_;
 };
 
 class Queries {
  public:
-  // CREATE TABLE, CREATE VIEW, SET; without a `;` behind it.
+  // CREATE TABLE, CREATE VIEW, CREATE FUNCTION, SET; without a `;` behind it.
   Status define(std::string_view statement);
-  Query from(std::string_view table) const { return {definitions_, std::string(table)}; }
+  // A function of this program, for expressions of what is defined from now on, and of queries:
+  // define("NET", functions::scalar(net)).
+  Status define(std::string_view name, const functions::Definition& function);
+  Query from(std::string_view table) const {
+    return {definitions_, functions_, std::string(table)};
+  }
 
  private:
   std::string definitions_;
+  OwnFunctions functions_;
 };
 
 }  // namespace holdfast::stream

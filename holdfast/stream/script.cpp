@@ -17,14 +17,20 @@
 
 namespace holdfast::stream {
 
-Result<Script> Script::prepare(std::string_view text) {
+Result<Script> Script::prepare(std::string_view text, const OwnFunctions& functions) {
   Script script;
+  for (const auto& [name, definition] : functions)
+    HF_RETURN_IF_ERROR(script.catalog_->functions().add(name, definition));
   HF_ASSIGN_OR_RETURN(const auto statements, sql::parse(text));
   for (const auto& statement : statements) {
     if (const auto* table = std::get_if<sql::syntax::CreateTable>(&statement)) {
       HF_RETURN_IF_ERROR(script.catalog_->add(*table));
     } else if (const auto* view = std::get_if<sql::syntax::CreateView>(&statement)) {
       HF_RETURN_IF_ERROR(script.catalog_->add(*view));
+    } else if (const auto* made = std::get_if<sql::syntax::CreateFunction>(&statement)) {
+      HF_RETURN_IF_ERROR(script.catalog_->functions().add(*made));
+    } else if (const auto* dropped = std::get_if<sql::syntax::DropFunction>(&statement)) {
+      HF_RETURN_IF_ERROR(script.catalog_->functions().drop(*dropped));
     } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
       HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
       script.plans_.push_back(std::move(plan));

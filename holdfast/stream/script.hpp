@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
@@ -69,9 +70,12 @@ struct ScriptOptions {
   std::function<void(std::size_t, const std::vector<std::string>&, std::size_t)> shares;
 };
 
+// Functions of the program, which SQL calls by these names (sql/function.hpp).
+using OwnFunctions = std::vector<std::pair<std::string, functions::Definition>>;
+
 class Script {
  public:
-  static Result<Script> prepare(std::string_view text);
+  static Result<Script> prepare(std::string_view text, const OwnFunctions& functions = {});
   const std::vector<sql::Plan>& plans() const { return plans_; }
   // Milliseconds of SET 'execution.checkpointing.interval'; 0: it was not set.
   std::chrono::milliseconds checkpoint_interval() const { return interval_; }

@@ -81,6 +81,7 @@ std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
 
 Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
   if (aggregate.argument == nullptr) return std::string("Count");
+  if (aggregate.kind == AggregateKind::kUser) return not_compiled("an aggregate of a user");
   const bool basic = sql::is_basic(aggregate.kind);
   if (!basic && aggregate.distinct && !sql::is_of_reals(aggregate.kind))
     return not_compiled("an aggregate of DISTINCT that depends on the order of rows");

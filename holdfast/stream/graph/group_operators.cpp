@@ -23,7 +23,7 @@ Status for_each_value(const sql::Group& group, const sql::Row& row, Visit visit)
     }
     if (aggregate.argument != nullptr)
       HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
-    visit(i, value);
+    HF_RETURN_IF_ERROR(visit(i, value));
   }
   return {};
 }
@@ -135,6 +135,7 @@ Status WindowGroups::take(std::size_t, RowKind, const sql::Row& row) {
   accumulators.resize(group_.aggregates.size());
   return for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
     accumulators[i].add(group_.aggregates[i], value);
+    return accumulators[i].failure(group_.aggregates[i]);
   });
 }
 
@@ -301,6 +302,7 @@ Status RunningGroups::change(State& state, bool adding, const sql::Row& row) {
       state.aggregates[i].add(group_.aggregates[i], retracts_, value);
     else
       state.aggregates[i].take_back(group_.aggregates[i], value);
+    return state.aggregates[i].failure(group_.aggregates[i]);
   });
 }
 

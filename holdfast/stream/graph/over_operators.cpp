@@ -138,6 +138,7 @@ Status OverRows::add(const sql::Row& row, Accumulators& accumulators) const {
     if (aggregate.argument != nullptr)
       HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
     accumulators[i].add(aggregate, value);
+    HF_RETURN_IF_ERROR(accumulators[i].failure(aggregate));
   }
   return {};
 }

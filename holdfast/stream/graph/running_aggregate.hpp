@@ -35,6 +35,8 @@ class RunningAggregate {
   void add(const sql::Aggregate& aggregate, bool retracts, const sql::Value& value);
   void take_back(const sql::Aggregate& aggregate, const sql::Value& value);
   Result<sql::Value> result(const sql::Aggregate& aggregate, bool retracts) const;
+  // As that of sql::Accumulator.
+  Status failure(const sql::Aggregate& aggregate) const { return sum_.failure(aggregate); }
 
   // `whole`: with the values that parts have.
   void append_bytes(const sql::Aggregate& aggregate, bool retracts, bool whole,
