@@ -44,10 +44,14 @@ class UserState::Held {
     std::vector<Value> parts;
     if (function.is_row) parts = parts_of(value, function.argument);
     const auto arguments = function.is_row ? std::span<const Value>(parts) : std::span(&value, 1);
-    const UserSlots slots(*function.overload, arguments);
+    change(call, function, UserSlots(*function.overload, arguments).data());
+  }
+  bool change(Change call, const UserAggregate& function, const functions::Slot* arguments) {
+    if (failed_) return false;
     UserReply reply;
-    if (call(state_, slots.data(), reply)) return;
-    fail(user_error(function.name, *function.overload, arguments, reply.error).detail);
+    if (!call(state_, arguments, reply))
+      fail(user_error(function.name, *function.overload, arguments, reply.error).detail);
+    return !failed_;
   }
   void merge(const Held& other, const UserAggregate& function) {
     if (failed_) return;
@@ -116,6 +120,14 @@ void UserState::add(const UserAggregate& function, const Value& value) {
 
 void UserState::take_back(const UserAggregate& function, const Value& value) {
   held(function).change(function.overload->aggregate->take_back, function, value);
+}
+
+bool UserState::add(const UserAggregate& function, const functions::Slot* arguments) {
+  return held(function).change(function.overload->aggregate->add, function, arguments);
+}
+
+bool UserState::take_back(const UserAggregate& function, const functions::Slot* arguments) {
+  return held(function).change(function.overload->aggregate->take_back, function, arguments);
 }
 
 void UserState::merge(const UserAggregate& function, const UserState& other) {

@@ -37,6 +37,9 @@ class UserState {
 
   void add(const UserAggregate& function, const Value& value);
   void take_back(const UserAggregate& function, const Value& value);
+  // The same of the arguments one by one. False: it has failed.
+  bool add(const UserAggregate& function, const functions::Slot* arguments);
+  bool take_back(const UserAggregate& function, const functions::Slot* arguments);
   void merge(const UserAggregate& function, const UserState& other);
   // Errors come without their place.
   Result<Value> result(const UserAggregate& function) const;

@@ -43,32 +43,6 @@ const char* misfit_of(const Value& value, const Type& type) {
   }
 }
 
-class UserCall : public PreparedFunction {
- public:
-  UserCall(const UserFunction& function, const Overload& overload)
-      : name_(versioned_name(function)),
-        deterministic_(function.definition.deterministic),
-        overload_(overload) {}
-
-  Status compute(std::span<const Value> arguments, Value& out) const override {
-    const UserSlots slots(overload_, arguments);
-    UserReply reply;
-    if (!overload_.call(overload_.target, slots.data(), reply))
-      return user_error(name_, overload_, arguments, reply.error);
-    auto value = reply.take(overload_.result);
-    if (!value) return user_error(name_, overload_, arguments, value.error().detail);
-    out = *std::move(value);
-    return {};
-  }
-  bool is_deterministic() const override { return deterministic_; }
-  std::string text() const override { return name_; }
-
- private:
-  const std::string name_;
-  const bool deterministic_;
-  const Overload& overload_;
-};
-
 }  // namespace
 
 std::optional<Type> type_of(const functions::Type& type) {
@@ -130,23 +104,44 @@ Result<Value> UserReply::take(const functions::Type& of) {
   return taken;
 }
 
-Error user_error(std::string_view name, const Overload& overload,
-                 std::span<const Value> arguments, std::string_view what) {
+namespace {
+
+Value value_of(const functions::Slot& slot, const Type& type) {
+  if (slot.null) return {};
+  if (type.is_bytes()) return Value::of_text(std::string(slot.text.data, slot.text.bytes));
+  return type.is_real() ? Value::of_real(slot.real) : Value::of(slot.number);
+}
+
+}  // namespace
+
+Error user_error(std::string_view name, const Overload& overload, const functions::Slot* arguments,
+                 std::string_view what) {
   constexpr std::size_t kShown = 60;  // Bytes of an argument.
   std::string text(plain_name(name));
-  for (std::size_t i = 0; i < overload.count; ++i) {
+  for (std::uint32_t i = 0; i < overload.count; ++i) {
     const Type type = *type_of(overload.arguments[i]);
-    const auto shown = arguments[i].null ? "NULL" : escape(text_of(arguments[i], type), kShown);
-    const bool quotes = !arguments[i].null && type.kind == Kind::kString;
+    const auto value = value_of(arguments[i], type);
+    const auto shown = value.null ? "NULL" : escape(text_of(value, type), kShown);
+    const bool quotes = !value.null && type.kind == Kind::kString;
     text += (i == 0 ? "(" : ", ") + (quotes ? "'" + shown + "'" : shown);
   }
   text += overload.count == 0 ? "(): " : "): ";
   return {Errc::kInvalidOption, text + escape(what)};
 }
 
-std::shared_ptr<const PreparedFunction> user_call(const UserFunction& function,
-                                                  const Overload& overload) {
-  return std::make_shared<UserCall>(function, overload);
+UserCall::UserCall(const UserFunction& function, const Overload& overload)
+    : name_(versioned_name(function)),
+      deterministic_(function.definition.deterministic),
+      overload_(overload) {}
+
+Status UserCall::compute(const functions::Slot* arguments, Value& out) const {
+  UserReply reply;
+  if (!overload_.call(overload_.target, arguments, reply))
+    return user_error(name_, overload_, arguments, reply.error);
+  auto value = reply.take(overload_.result);
+  if (!value) return user_error(name_, overload_, arguments, value.error().detail);
+  out = *std::move(value);
+  return {};
 }
 
 }  // namespace holdfast::sql

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,12 +46,27 @@ class UserReply : public functions::Reply {
   std::string error;  // Of fail().
 };
 
-// "NET('a', 3): what"
+// "NET('a', 3): what". `name`: as versioned_name() has it.
 Error user_error(std::string_view name, const functions::Overload& overload,
-                 std::span<const Value> arguments, std::string_view what);
+                 const functions::Slot* arguments, std::string_view what);
 
-// The functions outlive it.
-std::shared_ptr<const PreparedFunction> user_call(const UserFunction& function,
-                                                  const functions::Overload& overload);
+// A call of a scalar function. Errors come without their place.
+class UserCall : public PreparedFunction {
+ public:
+  UserCall(const UserFunction& function, const functions::Overload& overload);
+
+  const functions::Overload& overload() const { return overload_; }
+  Status compute(const functions::Slot* arguments, Value& out) const;
+  Status compute(std::span<const Value> arguments, Value& out) const override {
+    return compute(UserSlots(overload_, arguments).data(), out);
+  }
+  bool is_deterministic() const override { return deterministic_; }
+  std::string text() const override { return name_; }
+
+ private:
+  const std::string name_;
+  const bool deterministic_;
+  const functions::Overload& overload_;
+};
 
 }  // namespace holdfast::sql

@@ -194,7 +194,7 @@ Result<ExpressionPointer> bind_user_function(const UserFunction& function, Posit
                                              Arguments arguments) {
   HF_ASSIGN_OR_RETURN(const auto* overload, chosen(function, at, arguments));
   auto call = made(Operation::kPrepared, *type_of(overload->result), at);
-  call->prepared = user_call(function, *overload);
+  call->prepared = std::make_shared<UserCall>(function, *overload);
   call->arguments = std::move(arguments);
   return call;
 }

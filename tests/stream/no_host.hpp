@@ -12,6 +12,10 @@ class NoHost : public Host {
   bool average(std::uint32_t, Int128, std::int64_t, std::uint32_t, Int128&) override {
     return false;
   }
+  bool call(std::uint32_t, const Slot*, Slot&) override { return false; }
+  const UserAggregate* user_aggregate(std::uint32_t) override { return nullptr; }
+  bool user_result(std::uint32_t, const void*, Slot&) override { return false; }
+  void fail_user(std::uint32_t, const void*) override {}
   void forget_texts() override {}
   bool write(Change, const std::byte*, std::size_t) override { return false; }
   void fail(std::uint32_t) override {}

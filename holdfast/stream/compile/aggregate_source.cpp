@@ -1,9 +1,12 @@
 #include "aggregate_source.hpp"
 
 #include <bit>
+#include <optional>
 #include <utility>
 
+#include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
+#include <holdfast/stream/compile/user_aggregates.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
@@ -79,9 +82,34 @@ std::string plain_state(const sql::Aggregate& aggregate, QueryParts& parts) {
   return decimal_state(aggregate, parts);
 }
 
+// Of an aggregate of a user. Null: its arguments are not there one by one.
+std::optional<std::vector<const sql::Expression*>> user_arguments(const sql::Aggregate& aggregate) {
+  const auto& argument = *aggregate.argument;
+  if (!aggregate.user->is_row) return std::vector{&argument};
+  if (argument.operation != sql::Operation::kNestedCall ||
+      sql::nested_functions()[argument.column].name != "ROW")
+    return std::nullopt;
+  std::vector<const sql::Expression*> all;
+  for (const auto& one : argument.arguments)
+    all.push_back(one.get());
+  return all;
+}
+
+Result<std::string> user_state(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
+  if (aggregate.distinct || (retracts && !aggregate.user->takes_back()) ||
+      !user_arguments(aggregate))
+    return not_compiled("an aggregate of a user of DISTINCT values, or without take_back() of rows "
+                        "that change,");
+  parts.makes_texts = parts.makes_texts || aggregate.type.is_bytes();
+  parts.user_aggregates.push_back(&aggregate);
+  return "OfUser<" + std::to_string(number_of(*aggregate.user)) + ", " +
+         std::to_string(parts.user_aggregates.size() - 1) + ", " +
+         std::string(cpp_type(aggregate.type)) + ">";
+}
+
 Result<std::string> state_of(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
   if (aggregate.argument == nullptr) return std::string("Count");
-  if (aggregate.kind == AggregateKind::kUser) return not_compiled("an aggregate of a user");
+  if (aggregate.kind == AggregateKind::kUser) return user_state(aggregate, retracts, parts);
   const bool basic = sql::is_basic(aggregate.kind);
   if (!basic && aggregate.distinct && !sql::is_of_reals(aggregate.kind))
     return not_compiled("an aggregate of DISTINCT that depends on the order of rows");
@@ -119,10 +147,21 @@ std::vector<std::string> gathering(const std::vector<sql::Aggregate>& aggregates
     if (aggregate.filter != nullptr)
       text += "if (is_true(" + expressions.of(*aggregate.filter) + ")) ";
     text += "state.get<" + std::to_string(i) + ">()." + std::string(verb) + "(";
-    if (aggregate.argument != nullptr) text += expressions.of(*aggregate.argument);
+    if (aggregate.user != nullptr)
+      text += "run, " + expressions.slots(*user_arguments(aggregate));
+    else if (aggregate.argument != nullptr)
+      text += expressions.of(*aggregate.argument);
     statements.push_back(text + ");");
   }
   return statements;
+}
+
+std::string user_aggregates_of(const QueryParts& parts) {
+  std::string lines;
+  for (std::size_t i = 0; i < parts.user_aggregates.size(); ++i)
+    lines += "  user_aggregate<" + std::to_string(number_of(*parts.user_aggregates[i]->user)) +
+             "> = host.user_aggregate(" + std::to_string(i) + ");\n";
+  return lines;
 }
 
 std::string key_type(const std::vector<sql::ExpressionPointer>& keys) {

@@ -18,6 +18,8 @@ Result<std::string> state_type(const std::vector<sql::Aggregate>& aggregates, bo
 std::vector<std::string> gathering(const std::vector<sql::Aggregate>& aggregates,
                                    std::string_view verb, ExpressionSource& expressions);
 // "KeyOf<std::int64_t, Text>".
+// Lines that tell the source which aggregates of users it calls.
+std::string user_aggregates_of(const QueryParts& parts);
 std::string key_type(const std::vector<sql::ExpressionPointer>& keys);
 
 Error not_compiled(const std::string& what);

@@ -1,9 +1,12 @@
 #include "compiled_host.hpp"
 
+#include <array>
 #include <utility>
 
 #include <holdfast/base/check.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/user_calls.hpp>
+#include <holdfast/stream/compile/user_aggregates.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
@@ -57,15 +60,50 @@ bool CompiledHost::evaluate(std::uint32_t expression, const query::Slot* columns
     set_value(columns[i], part.types[i], row_[part.columns[i]]);
   sql::Value value;
   if (!take(sql::evaluate(*part.expression, row_, value))) return false;
+  give(std::move(value), part.expression->type, out);
+  return true;
+}
+
+void CompiledHost::give(sql::Value value, const sql::Type& type, query::Slot& out) {
   out.null = value.null;
-  if (value.null) return true;
-  if (part.expression->type.is_bytes())
+  if (value.null) return;
+  if (type.is_bytes())
     out.text = text_of(texts_.emplace_back(std::move(value.text)));
-  else if (part.expression->type.is_real())
+  else if (type.is_real())
     out.real = value.real;
   else
     out.number = value.number;
+}
+
+// ---- Functions of users ----
+
+bool CompiledHost::call(std::uint32_t call, const query::Slot* arguments, query::Slot& out) {
+  const auto& part = *parts_.calls[call];
+  const auto& function = static_cast<const sql::UserCall&>(*part.prepared);
+  std::array<functions::Slot, sql::kMostUserArguments> slots;
+  for (std::size_t i = 0; i < part.arguments.size(); ++i)
+    slots[i] = slot_of(arguments[i], function.overload().arguments[i]);
+  sql::Value value;
+  if (const Status computed = function.compute(slots.data(), value); !computed)
+    return take(sql::error_at(part.at, computed.error().detail));
+  give(std::move(value), part.type, out);
   return true;
+}
+
+const query::UserAggregate* CompiledHost::user_aggregate(std::uint32_t number) {
+  return compile::user_aggregate(number_of(*parts_.user_aggregates[number]->user));
+}
+
+bool CompiledHost::user_result(std::uint32_t number, const void* state, query::Slot& out) {
+  const auto& aggregate = *parts_.user_aggregates[number];
+  auto value = state_of(state).result(*aggregate.user);
+  if (!value) return take(sql::error_at(aggregate.at, value.error().detail));
+  give(*std::move(value), aggregate.type, out);
+  return true;
+}
+
+void CompiledHost::fail_user(std::uint32_t number, const void* state) {
+  take(sql::error_at(parts_.user_aggregates[number]->at, state_of(state).error().detail));
 }
 
 bool CompiledHost::average(std::uint32_t failure, query::Int128 sum, std::int64_t count,

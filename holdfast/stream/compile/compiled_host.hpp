@@ -25,6 +25,10 @@ class CompiledHost : public query::Host {
                const graph::Retention& retention = {});
 
   bool evaluate(std::uint32_t expression, const query::Slot* columns, query::Slot& out) override;
+  bool call(std::uint32_t call, const query::Slot* arguments, query::Slot& out) override;
+  const query::UserAggregate* user_aggregate(std::uint32_t number) override;
+  bool user_result(std::uint32_t number, const void* state, query::Slot& out) override;
+  void fail_user(std::uint32_t number, const void* state) override;
   bool average(std::uint32_t failure, query::Int128 sum, std::int64_t count, std::uint32_t shift,
                query::Int128& out) override;
   void forget_texts() override { texts_.clear(); }
@@ -76,6 +80,7 @@ class CompiledHost : public query::Host {
 
  private:
   bool take(const Status& status);
+  void give(sql::Value value, const sql::Type& type, query::Slot& out);
   Status write_row(query::Change change, const std::byte* record);
 
   const std::vector<sql::Column>& columns_;  // Of a row for the sink.

@@ -7,6 +7,7 @@
 #include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
+#include <holdfast/sql/user_calls.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
 
 namespace holdfast::stream::compile {
@@ -104,6 +105,10 @@ bool is_compiled_text(const sql::Expression& e) {
   }
 }
 
+bool is_user_call(const sql::Expression& e) {
+  return dynamic_cast<const sql::UserCall*>(e.prepared.get()) != nullptr;
+}
+
 constexpr std::size_t kMostParts = 2'000;  // Of conditions that stand together.
 
 // The operation itself, whatever its operands are.
@@ -154,6 +159,7 @@ bool is_compiled(const sql::Expression& e) {
     case Operation::kTimestampOfMs: return type_of(0).is_integer();
     case Operation::kExtract:
     case Operation::kDateFormat: return type_of(0).is_time();
+    case Operation::kPrepared: return is_user_call(e);
     default: return is_compiled_text(e);
   }
 }
@@ -167,7 +173,8 @@ bool fails_itself(const sql::Expression& e) {
     case Operation::kMultiply: return e.type.kind == Kind::kDecimal;
     case Operation::kShiftTime:
     case Operation::kTimestampOfMs:
-    case Operation::kConcat: return true;
+    case Operation::kConcat:
+    case Operation::kPrepared: return true;
     default: return false;
   }
 }
@@ -398,6 +405,7 @@ std::string ExpressionSource::of_itself(const sql::Expression& e) {
     case Operation::kLower:
     case Operation::kConcat:
     case Operation::kDateFormat: return made_text(e);
+    case Operation::kPrepared: return called(e);
     case Operation::kExtract: {
       const auto field = "TimeField::" + std::string(name_of(*sql::time_field(e.literal.text)));
       return call(of_type("extract", field), {converted(*e.arguments[0], sql::kTimestampType)});
@@ -506,6 +514,24 @@ std::string ExpressionSource::converted(const sql::Expression& e, const sql::Typ
     return call("number_text", {"run", call("convert<std::int64_t>", {text})});
   }
   return to.kind == from.kind ? text : call(of_type("convert", cpp_type(to)), {text});
+}
+
+std::string ExpressionSource::slots(const std::vector<const sql::Expression*>& arguments) {
+  std::vector<std::string> texts;
+  for (const auto* argument : arguments)
+    texts.push_back(call("slot", {of(*argument)}));
+  return of_type("Arguments", std::to_string(texts.size())) + "{{" + joined(texts) + "}}";
+}
+
+std::string ExpressionSource::called(const sql::Expression& e) {
+  std::vector<const sql::Expression*> arguments;
+  for (const auto& argument : e.arguments)
+    arguments.push_back(argument.get());
+  const auto texts = slots(arguments);
+  parts_.calls.push_back(&e);
+  parts_.makes_texts = parts_.makes_texts || e.type.is_bytes();
+  return call(of_type("called", cpp_type(e.type)),
+              {"run", std::to_string(parts_.calls.size() - 1), texts});
 }
 
 std::string ExpressionSource::interpreted(const sql::Expression& e) {

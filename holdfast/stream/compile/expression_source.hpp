@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/sql/aggregate.hpp>
 #include <holdfast/sql/catalog.hpp>
 #include <holdfast/sql/expression.hpp>
 
@@ -28,6 +29,8 @@ struct QueryParts {
 
   std::vector<Error> failures;
   std::vector<Interpreted> interpreted;
+  std::vector<const sql::Expression*> calls;           // Of functions of users; of the plan.
+  std::vector<const sql::Aggregate*> user_aggregates;  // Of the plan, too.
   bool makes_texts = false;  // Texts that no row owns; to be freed (MadeTexts).
 };
 
@@ -47,6 +50,8 @@ class ExpressionSource {
   static bool can_fail(const sql::Expression& expression);
   // It can neither fail nor make a text: it may stand where there is no Run.
   static bool is_plain(const sql::Expression& expression);
+  // The arguments of a call of a function of a user: "Arguments<1>{{slot(…)}}".
+  std::string slots(const std::vector<const sql::Expression*>& arguments);
   // For expressions that are to stand in one function: lines to begin it with. They make texts once
   // that several of the expressions make alike; of() uses these from now on.
   std::vector<std::string> share(const std::vector<const sql::Expression*>& all);
@@ -66,6 +71,7 @@ class ExpressionSource {
   // The expression as `to`, where that cannot fail.
   std::string converted(const sql::Expression& e, const sql::Type& to);
   std::string interpreted(const sql::Expression& e);
+  std::string called(const sql::Expression& e);
   // operation(head…, a, b), where b is not asked for if a is NULL and b can fail.
   std::string of_two(const std::string& operation, const std::vector<std::string>& head,
                      const sql::Expression& e);

@@ -62,6 +62,7 @@ class GraphWriter {
     members();
     line("};\n\n}  // namespace\n");
     line("extern \"C\" [[gnu::visibility(\"default\")]] Graph* HOLDFAST_GRAPH_ENTRY(Host& host) {");
+    text_ += user_aggregates_of(source_.parts);
     line("  return new TheGraph(host);\n}");
     source_.text = with_short_lines(text_);
     return std::move(source_);

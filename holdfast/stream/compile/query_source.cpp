@@ -49,11 +49,13 @@ class Writer {
       rows();
     }
     watermark();
-    one_by_one_ = !source_.parts.interpreted.empty() || source_.parts.makes_texts;
+    one_by_one_ = !source_.parts.interpreted.empty() || !source_.parts.calls.empty() ||
+                  source_.parts.makes_texts;
     if (group_ != nullptr) emit();
     constants();
     line("};\n\n}  // namespace\n");
     line("extern \"C\" [[gnu::visibility(\"default\")]] Query* HOLDFAST_QUERY_ENTRY(Host& host) {");
+    text_ += user_aggregates_of(source_.parts);
     line(std::string("  return new ") + (group_ != nullptr ? "Groups" : "Rows") +
          "<TheQuery>(host);\n}");
     source_.text = with_short_lines(text_);
@@ -212,7 +214,8 @@ class Writer {
     };
     return std::any_of(group_->aggregates.begin(), group_->aggregates.end(),
                        [&](const auto& aggregate) {
-                         return can_fail(aggregate.argument) || can_fail(aggregate.filter);
+                         return aggregate.user != nullptr || can_fail(aggregate.argument) ||
+                                can_fail(aggregate.filter);
                        });
   }
 

@@ -14,7 +14,8 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
     kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
     kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
-    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kValuePartsHeader, kValuesHeader,
+    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader, kValuePartsHeader,
+    kValuesHeader,
     kWindowJoinHeader;
 
 struct RuntimeHeader {
@@ -22,7 +23,7 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 41> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 42> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -61,6 +62,7 @@ inline constexpr std::array<RuntimeHeader, 41> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/temporal_join.hpp", kTemporalJoinHeader},
     {"holdfast/stream/compile/runtime/text_arena.hpp", kTextArenaHeader},
     {"holdfast/stream/compile/runtime/texts.hpp", kTextsHeader},
+    {"holdfast/stream/compile/runtime/user_functions.hpp", kUserFunctionsHeader},
     {"holdfast/stream/compile/runtime/value_parts.hpp", kValuePartsHeader},
     {"holdfast/stream/compile/runtime/values.hpp", kValuesHeader},
     {"holdfast/stream/compile/runtime/window_join.hpp", kWindowJoinHeader},

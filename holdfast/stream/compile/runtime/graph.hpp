@@ -25,6 +25,7 @@
 #include <holdfast/stream/compile/runtime/session_rows.hpp>
 #include <holdfast/stream/compile/runtime/sort_rows.hpp>
 #include <holdfast/stream/compile/runtime/temporal_join.hpp>
+#include <holdfast/stream/compile/runtime/user_functions.hpp>
 #include <holdfast/stream/compile/runtime/window_join.hpp>
 
 namespace holdfast::query {

@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_9
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_9
+#define HOLDFAST_QUERY_ENTRY holdfast_query_10
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_10
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -71,12 +71,38 @@ class Parcel {
   virtual ~Parcel() = default;
 };
 
+// An aggregate that a user wrote, as the command calls it. A state is null while it has no value.
+// Those that return bool return false where the state has failed: Host::fail_user().
+//
+// Threads  Any number, each with states of its own.
+class UserAggregate {
+ public:
+  virtual void* copy(const void* state) const = 0;
+  virtual void destroy(void* state) const = 0;
+  virtual bool add(void*& state, const Slot* arguments) const = 0;
+  virtual bool take_back(void*& state, const Slot* arguments) const = 0;
+  virtual void merge(void*& state, const void* other) const = 0;
+  // Valid until the next call of this thread.
+  virtual Text write(const void* state) const = 0;
+  // False: the bytes do not begin with a state. Else they are then what stands behind it.
+  virtual bool take(void*& state, Text& bytes) const = 0;
+
+ protected:
+  ~UserAggregate() = default;
+};
+
 // The command, as compiled code sees it.
 class Host {
  public:
   // The value of an expression that is not compiled, of the columns it reads. A text lives until
   // forget_texts().
   virtual bool evaluate(std::uint32_t expression, const Slot* columns, Slot& out) = 0;
+  // A call of a function that a user wrote. A text lives until forget_texts().
+  virtual bool call(std::uint32_t call, const Slot* arguments, Slot& out) = 0;
+  // An aggregate of the query, by its number. It lives as long as the process.
+  virtual const UserAggregate* user_aggregate(std::uint32_t number) = 0;
+  virtual bool user_result(std::uint32_t number, const void* state, Slot& out) = 0;
+  virtual void fail_user(std::uint32_t number, const void* state) = 0;
   // sum / count, rounded, with `shift` digits more.
   virtual bool average(std::uint32_t failure, Int128 sum, std::int64_t count, std::uint32_t shift,
                        Int128& out) = 0;

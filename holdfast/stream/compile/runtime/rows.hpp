@@ -5,6 +5,7 @@
 #pragma once
 
 #include <holdfast/stream/compile/runtime/texts.hpp>
+#include <holdfast/stream/compile/runtime/user_functions.hpp>
 
 namespace holdfast::query {
 
