@@ -40,10 +40,9 @@ bool is_variance(AggregateKind kind) {
 }
 
 constexpr std::array<std::string_view, 18> kAggregateNames = {
-    "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",         "AVG",
-    "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE",  "FIRST_VALUE",
-    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG",  "LAG",         "SINGLE_VALUE",
-    ""};  // Of a user.
+    "COUNT",      "COUNT",    "SUM",        "MIN",         "MAX",          "AVG",
+    "VAR_POP",    "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP", "PERCENTILE",   "FIRST_VALUE",
+    "LAST_VALUE", "LISTAGG",  "ARRAY_AGG",  "LAG",         "SINGLE_VALUE", ""};  // Of a user.
 
 }  // namespace
 

@@ -200,8 +200,7 @@ class Binder {
   static Result<ExpressionPointer> again(const Expression& value) {
     constexpr std::size_t kLargest = 20'000;
     if (calls_varying(value))
-      return error_at(value.at,
-                      "a function that is not deterministic is read twice, as two values",
+      return error_at(value.at, "a function that is not deterministic is read twice, as two values",
                       "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
     if (size_of(value) > kLargest)
       return error_at(
@@ -519,8 +518,8 @@ class Binder {
       HF_ASSIGN_OR_RETURN(auto bound, Binder(inner).bind(*e.arguments[i]));
       arguments.push_back(std::move(bound));
     }
-    HF_ASSIGN_OR_RETURN(auto made_of, bind_user_aggregate(*user_function(e.name), e.at,
-                                                          std::move(arguments)));
+    HF_ASSIGN_OR_RETURN(auto made_of,
+                        bind_user_aggregate(*user_function(e.name), e.at, std::move(arguments)));
     made_of.distinct = distinct;
     if (e.has_filter) {
       HF_ASSIGN_OR_RETURN(made_of.filter, Binder(inner).condition(*e.arguments.back()));

@@ -367,8 +367,9 @@ ExpressionPointer folded(ExpressionPointer expression,
   const auto operation = expression->operation;
   const bool varies =
       operation == Operation::kPrepared && !expression->prepared->is_deterministic();
-  if (!literal || HF_MUTANT("ST81", varies, false) || operation == Operation::kAggregate || operation == Operation::kOver ||
-      operation == Operation::kScalarQuery || operation == Operation::kGrouping)
+  if (!literal || HF_MUTANT("ST81", varies, false) || operation == Operation::kAggregate ||
+      operation == Operation::kOver || operation == Operation::kScalarQuery ||
+      operation == Operation::kGrouping)
     return expression;
   auto value = evaluated(*expression);
   if (!value) return expression;

@@ -258,8 +258,8 @@ struct Argument {
 };
 template <class T>
 struct Argument<std::optional<T>> {
-  static constexpr Type type{TypeOf<T>::type.kind, TypeOf<T>::type.precision,
-                             TypeOf<T>::type.scale, true};
+  static constexpr Type type{TypeOf<T>::type.kind, TypeOf<T>::type.precision, TypeOf<T>::type.scale,
+                             true};
   static std::optional<T> of(const Slot& slot) {
     return slot.null ? std::nullopt : std::optional<T>(TypeOf<T>::of(slot));
   }
@@ -372,8 +372,12 @@ Overload scalar_overload(F function) {
     });
   };
   // It lives as long as the process: queries call it until then.
-  return {Of::kTypes, Of::kCount, TypeOf<typename Result::Value>::type,
-          call,       new F(std::move(function)), nullptr};
+  return {Of::kTypes,
+          Of::kCount,
+          TypeOf<typename Result::Value>::type,
+          call,
+          new F(std::move(function)),
+          nullptr};
 }
 
 template <class S>
@@ -411,20 +415,18 @@ struct Calls {
     const auto add_one = [&](auto&&... values) {
       return state(at).add(std::forward<decltype(values)>(values)...);
     };
-    return guarded(reply,
-                   [&] { return done([&] { return Of::apply(add_one, slots); }, reply); });
+    return guarded(reply, [&] { return done([&] { return Of::apply(add_one, slots); }, reply); });
   }
   static bool take_back(void* at, const Slot* slots, Reply& reply) {
     if (Of::has_unwanted_null(slots)) return true;
     const auto take_one = [&](auto&&... values) {
       return state(at).take_back(std::forward<decltype(values)>(values)...);
     };
-    return guarded(reply,
-                   [&] { return done([&] { return Of::apply(take_one, slots); }, reply); });
+    return guarded(reply, [&] { return done([&] { return Of::apply(take_one, slots); }, reply); });
   }
   static bool merge(void* at, const void* other, Reply& reply) {
-    return guarded(
-        reply, [&] { return done([&] { return state(at).merge(state(other)); }, reply); });
+    return guarded(reply,
+                   [&] { return done([&] { return state(at).merge(state(other)); }, reply); });
   }
   static bool result(const void* at, Reply& reply) {
     return guarded(reply, [&] { return Result::put(state(at).result(), reply); });
@@ -468,9 +470,16 @@ Overload aggregate_overload() {
     else
       return nullptr;
   }();
-  static constexpr Aggregate kAggregate{
-      Encodes<S> ? 0 : sizeof(S), All::create, All::copy,   All::destroy, All::add, kTakeBack,
-      kMerge,                     All::result, All::encode, All::decode};
+  static constexpr Aggregate kAggregate{Encodes<S> ? 0 : sizeof(S),
+                                        All::create,
+                                        All::copy,
+                                        All::destroy,
+                                        All::add,
+                                        kTakeBack,
+                                        kMerge,
+                                        All::result,
+                                        All::encode,
+                                        All::decode};
   return {All::Of::kTypes, All::Of::kCount, TypeOf<typename All::Result::Value>::type,
           nullptr,         nullptr,         &kAggregate};
 }
@@ -514,7 +523,7 @@ Definition aggregate() {
 }  // namespace holdfast::functions
 
 // Exports a definition by a name, which CREATE FUNCTION … AS 'name' says.
-#define HOLDFAST_FUNCTION(name)                                      \
-  extern "C" __attribute__((visibility("default")))                  \
-  const ::holdfast::functions::Definition holdfast_function_##name;  \
+#define HOLDFAST_FUNCTION(name)                                     \
+  extern "C" __attribute__((visibility("default")))                 \
+  const ::holdfast::functions::Definition holdfast_function_##name; \
   const ::holdfast::functions::Definition holdfast_function_##name

@@ -273,17 +273,40 @@ std::string_view nearest_function(const std::string& name, const UserFunctions* 
 
 bool is_built_in(const std::string& name) {
   // Those of the binder and of the parser.
-  static constexpr std::array<std::string_view, 32> kOthers = {
-      "CAST",           "CEIL",        "COALESCE",     "CUBE",         "CUMULATE",
-      "CURRENT_DATE",   "DENSE_RANK",  "DESCRIPTOR",   "EXISTS",       "GROUPING",
-      "GROUPING_ID",    "HOP",         "HOP_END",      "HOP_START",    "IF",
-      "IFNULL",         "NULLIF",      "RANK",         "ROLLUP",       "ROW_NUMBER",
-      "SESSION",        "SESSION_END", "SESSION_START", "TRY_CAST",    "TUMBLE",
-      "TUMBLE_END",     "TUMBLE_START", "UNNEST",      "TUMBLE_ROWTIME", "HOP_ROWTIME",
-      "SESSION_ROWTIME", "TUMBLE_PROCTIME"};
+  static constexpr std::array<std::string_view, 32> kOthers = {"CAST",
+                                                               "CEIL",
+                                                               "COALESCE",
+                                                               "CUBE",
+                                                               "CUMULATE",
+                                                               "CURRENT_DATE",
+                                                               "DENSE_RANK",
+                                                               "DESCRIPTOR",
+                                                               "EXISTS",
+                                                               "GROUPING",
+                                                               "GROUPING_ID",
+                                                               "HOP",
+                                                               "HOP_END",
+                                                               "HOP_START",
+                                                               "IF",
+                                                               "IFNULL",
+                                                               "NULLIF",
+                                                               "RANK",
+                                                               "ROLLUP",
+                                                               "ROW_NUMBER",
+                                                               "SESSION",
+                                                               "SESSION_END",
+                                                               "SESSION_START",
+                                                               "TRY_CAST",
+                                                               "TUMBLE",
+                                                               "TUMBLE_END",
+                                                               "TUMBLE_START",
+                                                               "UNNEST",
+                                                               "TUMBLE_ROWTIME",
+                                                               "HOP_ROWTIME",
+                                                               "SESSION_ROWTIME",
+                                                               "TUMBLE_PROCTIME"};
   const auto names = function_names();
-  return aggregate_named(name) ||
-         std::find(names.begin(), names.end(), name) != names.end() ||
+  return aggregate_named(name) || std::find(names.begin(), names.end(), name) != names.end() ||
          std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end();
 }
 

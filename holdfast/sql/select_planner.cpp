@@ -327,9 +327,8 @@ class SelectPlanner {
         sessions.push_back(clone(*key));
       return planner_.assign_sessions(relation_, std::move(sessions));
     }
-    const bool ordered =
-        std::any_of(aggregates_.begin(), aggregates_.end(),
-                    [](const Aggregate& one) { return depends_on_order(one); });
+    const bool ordered = std::any_of(aggregates_.begin(), aggregates_.end(),
+                                     [](const Aggregate& one) { return depends_on_order(one); });
     if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window() ||
         ordered)
       return planner_.assign_windows(relation_);

@@ -342,7 +342,8 @@ Status QueryPlanner::keep_matches(Relation& relation, const syntax::Expression& 
   const std::size_t width = relation.scope.columns.size();
   const auto* select = plain_select(*e->query, catalog_.functions());
   const auto* const first = std::get_if<syntax::Select>(&e->query->terms.front());
-  if (!is_in && first != nullptr && e->query->terms.size() == 1 && is_of_all_rows(*first, catalog_.functions()))
+  if (!is_in && first != nullptr && e->query->terms.size() == 1 &&
+      is_of_all_rows(*first, catalog_.functions()))
     return unsupported_at(e->at, "EXISTS of aggregates without GROUP BY, which is always true",
                           "leave it out, or write the condition in WHERE of the sub-query");
   // All columns of a query: it is one column, or an error says so.

@@ -39,7 +39,7 @@ const char* misfit_of(const Value& value, const Type& type) {
       return is_valid_utf8(value.text) ? nullptr : "a text that is no UTF-8";
     default:
       return type.is_real() || in_range(value.number, type.kind) ? nullptr
-                                                                  : "a number beyond its type";
+                                                                 : "a number beyond its type";
   }
 }
 

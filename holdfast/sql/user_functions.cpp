@@ -49,8 +49,7 @@ std::string wrong_of(const Definition& definition) {
     return "it was built for interface " + std::to_string(definition.interface) +
            " of functions, this is " + std::to_string(functions::kInterface) +
            "; build it again with the header of this version";
-  if (definition.count == 0 || definition.count > kMostOverloads ||
-      definition.overloads == nullptr)
+  if (definition.count == 0 || definition.count > kMostOverloads || definition.overloads == nullptr)
     return "it has no functions, or more than " + std::to_string(kMostOverloads);
   const bool aggregate = definition.overloads[0].aggregate != nullptr;
   for (std::uint32_t i = 0; i < definition.count; ++i) {
@@ -73,16 +72,15 @@ Result<const Definition*> load(const syntax::CreateFunction& statement) {
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* const why = ::dlerror();
-    return error_at(statement.library_at, "the library " + escape(given) +
-                                              " cannot be loaded: " +
+    return error_at(statement.library_at, "the library " + escape(given) + " cannot be loaded: " +
                                               escape(why == nullptr ? "" : why));
   }
   const void* const found = ::dlsym(handle, (std::string(kExport) + statement.symbol).c_str());
   if (found == nullptr)
-    return error_at(statement.symbol_at,
-                    "the library " + escape(given) + " exports no function '" +
-                        escape(statement.symbol) + "'",
-                    "HOLDFAST_FUNCTION(" + statement.symbol + ") = … exports one");
+    return error_at(
+        statement.symbol_at,
+        "the library " + escape(given) + " exports no function '" + escape(statement.symbol) + "'",
+        "HOLDFAST_FUNCTION(" + statement.symbol + ") = … exports one");
   return static_cast<const Definition*>(found);
 }
 
@@ -110,8 +108,8 @@ Result<Arguments> converted_to(const UserFunction& function, const Overload& ove
                                const Arguments& arguments) {
   Arguments all;
   for (std::uint32_t i = 0; i < overload.count; ++i) {
-    HF_ASSIGN_OR_RETURN(auto one, converted(clone(*arguments[i]), *type_of(overload.arguments[i]),
-                                            function.name));
+    HF_ASSIGN_OR_RETURN(
+        auto one, converted(clone(*arguments[i]), *type_of(overload.arguments[i]), function.name));
     all.push_back(std::move(one));
   }
   return all;

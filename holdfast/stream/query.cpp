@@ -110,8 +110,9 @@ Status Queries::define(std::string_view statement) {
   auto definitions = definitions_ + std::string(statement) + ";\n";
   HF_ASSIGN_OR_RETURN(const auto script, Script::prepare(definitions, functions_));
   if (!script.plans().empty())
-    return Error{Errc::kInvalidOption,
-                 "a definition is CREATE TABLE, CREATE VIEW, CREATE FUNCTION or SET; this one has a query"};
+    return Error{
+        Errc::kInvalidOption,
+        "a definition is CREATE TABLE, CREATE VIEW, CREATE FUNCTION or SET; this one has a query"};
   definitions_ = std::move(definitions);
   return {};
 }

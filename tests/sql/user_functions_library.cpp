@@ -46,7 +46,9 @@ struct WeightedMean {
   std::int64_t sum = 0, weights = 0;
 
   void add(std::int64_t value, std::int32_t weight) { sum += value * weight, weights += weight; }
-  void take_back(std::int64_t value, std::int32_t weight) { add(-value, weight), weights -= 2 * weight; }
+  void take_back(std::int64_t value, std::int32_t weight) {
+    add(-value, weight), weights -= 2 * weight;
+  }
   void merge(const WeightedMean& other) { sum += other.sum, weights += other.weights; }
   std::optional<double> result() const {
     if (weights == 0) return std::nullopt;
@@ -99,7 +101,9 @@ struct Mode {
 struct Sequence {
   std::string all;
 
-  void add(std::optional<std::int64_t> value) { all += (value ? std::to_string(*value) : "-") + ";"; }
+  void add(std::optional<std::int64_t> value) {
+    all += (value ? std::to_string(*value) : "-") + ";";
+  }
   std::string result() const { return all; }
   std::string encode() const { return all; }
   bool decode(std::string_view bytes) { return all = bytes, true; }

@@ -25,10 +25,9 @@ constexpr const char* kTable =
     "r DOUBLE, k STRING, day DATE, ts TIMESTAMP(3), n INT) WITH ('connector' = 'none')";
 
 Row row_of_all() {
-  return {Value::of(1),        Value::of(-128),   Value::of(-32768),
-          Value::of(-5),       Value::of(7),      Value::of(-150),
-          Value::of_real(0.5), Value::of_real(3), Value::of_text("ä"),
-          Value::of(-1),       Value::of(5),      Value()};
+  return {Value::of(1),        Value::of(-128), Value::of(-32768),   Value::of(-5),
+          Value::of(7),        Value::of(-150), Value::of_real(0.5), Value::of_real(3),
+          Value::of_text("ä"), Value::of(-1),   Value::of(5),        Value()};
 }
 
 // The statements, in a catalog that lives as long as the process: plans point to it.
@@ -108,8 +107,8 @@ TEST(UserFunctions, EachTypeIsTheSameOnBothSides) {
 }
 
 TEST(UserFunctions, AnOptionalArgumentSeesNullAndOthersAreNotCalledWithIt) {
-  static const auto kSeen = fn::scalar(
-      [](std::optional<std::int32_t> a, std::int32_t b) { return (a ? *a : 100) + b; });
+  static const auto kSeen =
+      fn::scalar([](std::optional<std::int32_t> a, std::int32_t b) { return (a ? *a : 100) + b; });
   static const auto kNothing = fn::scalar([]() -> std::optional<double> { return std::nullopt; });
   Calls call;
   call.define("seen", kSeen).value();
@@ -123,8 +122,8 @@ TEST(UserFunctions, AnOptionalArgumentSeesNullAndOthersAreNotCalledWithIt) {
 
 TEST(UserFunctions, ACallMeansTheExactOverloadElseTheFirstThatFits) {
   static const auto kWhich = fn::scalar(
-      [](std::int64_t) { return std::string("bigint"); }, [](double) { return std::string("double"); },
-      [](std::int32_t) { return std::string("int"); },
+      [](std::int64_t) { return std::string("bigint"); },
+      [](double) { return std::string("double"); }, [](std::int32_t) { return std::string("int"); },
       [](std::string_view, std::string_view) { return std::string("two texts"); });
   Calls call;
   call.define("which", kWhich).value();
@@ -157,12 +156,13 @@ TEST(UserFunctions, NamesThatAreTakenAreRefused) {
 }
 
 TEST(UserFunctions, ErrorsAndExceptionsNameTheCall) {
-  static const auto kFails = fn::scalar([](std::string_view text, std::int32_t n) -> fn::Outcome<std::int32_t> {
-    if (n == 0) return fn::Error{"n is 0\n"};
-    if (n == 1) throw std::runtime_error("thrown");
-    if (n == 2) throw 5;
-    return static_cast<std::int32_t>(text.size());
-  });
+  static const auto kFails =
+      fn::scalar([](std::string_view text, std::int32_t n) -> fn::Outcome<std::int32_t> {
+        if (n == 0) return fn::Error{"n is 0\n"};
+        if (n == 1) throw std::runtime_error("thrown");
+        if (n == 2) throw 5;
+        return static_cast<std::int32_t>(text.size());
+      });
   Calls call;
   call.define("fails", kFails).value();
   EXPECT_EQ(call("fails('abc', 3)"), "INT 3");
@@ -206,7 +206,8 @@ TEST(UserFunctions, OneThatIsNotDeterministicIsCalledForEachRow) {
   EXPECT_NE(call("COALESCE(varies(1), 2)").find("is read twice"), std::string::npos);
   EXPECT_NE(call("varies(1) BETWEEN 1 AND 2").find("is read twice"), std::string::npos);
   // A condition on it does not go below the projection, where it would be another call.
-  const auto plan = plan_with("SELECT * FROM (SELECT varies(i) AS x FROM t) WHERE x > 1", call.catalog());
+  const auto plan =
+      plan_with("SELECT * FROM (SELECT varies(i) AS x FROM t) WHERE x > 1", call.catalog());
   const auto text = text_of(*plan);
   EXPECT_EQ(text.find("VARIES"), text.rfind("VARIES")) << text;
 }
@@ -225,7 +226,8 @@ std::string library(const std::string& name, const std::string& symbol) {
 
 TEST(UserFunctions, ALibraryIsLoadedAndItsFunctionsAreCalled) {
   auto& catalog = new_catalog();
-  const auto plan = plan_with(library("Plus", "plus") + "; CREATE TEMPORARY SYSTEM FUNCTION IF NOT EXISTS "
+  const auto plan = plan_with(library("Plus", "plus") +
+                                  "; CREATE TEMPORARY SYSTEM FUNCTION IF NOT EXISTS "
                                   "plus AS 'none' LANGUAGE CPP USING LIBRARY '/none'; " +
                                   library("h", "half") + "; DROP FUNCTION h; " +
                                   "DROP TEMPORARY FUNCTION IF EXISTS h; " + kTable +
@@ -245,20 +247,25 @@ TEST(UserFunctions, WhatIsWrongWithALibraryIsSaidWithItsPlace) {
   EXPECT_NE(error_of("CREATE FUNCTION f AS 'x'" + tail + "'/none.so'")
                 .find("line 1, column 53: there is no library /none.so"),
             std::string::npos);
-  EXPECT_NE(error_of("CREATE FUNCTION f AS 'x'" + tail + "'/proc/self/maps'").find("cannot be loaded"),
+  EXPECT_NE(
+      error_of("CREATE FUNCTION f AS 'x'" + tail + "'/proc/self/maps'").find("cannot be loaded"),
+      std::string::npos);
+  EXPECT_NE(error_of(library("f", "none")).find("line 1, column 22: the library"),
             std::string::npos);
-  EXPECT_NE(error_of(library("f", "none")).find("line 1, column 22: the library"), std::string::npos);
-  EXPECT_NE(error_of(library("f", "none")).find("exports no function 'none'; HOLDFAST_FUNCTION(none)"),
+  EXPECT_NE(
+      error_of(library("f", "none")).find("exports no function 'none'; HOLDFAST_FUNCTION(none)"),
+      std::string::npos);
+  EXPECT_NE(error_of(library("f", "a;b")).find("no name that a library can export"),
             std::string::npos);
-  EXPECT_NE(error_of(library("f", "a;b")).find("no name that a library can export"), std::string::npos);
   EXPECT_NE(error_of(library("f", "of_other_interface"))
                 .find("the function F: it was built for interface 2 of functions, this is 1"),
             std::string::npos);
   EXPECT_NE(error_of(library("f", "of_unknown_type")).find("the type of an argument is not known"),
             std::string::npos);
   EXPECT_NE(error_of(library("upper", "half")).find("is a built-in one"), std::string::npos);
-  EXPECT_NE(error_of("CREATE FUNCTION f AS 'x' USING JAR 'x.jar'").find("LANGUAGE CPP USING LIBRARY"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("CREATE FUNCTION f AS 'x' USING JAR 'x.jar'").find("LANGUAGE CPP USING LIBRARY"),
+      std::string::npos);
   EXPECT_NE(error_of("CREATE FUNCTION f AS 'x' LANGUAGE JAVA").find("line 1, column 35"),
             std::string::npos);
   EXPECT_NE(error_of("DROP FUNCTION nothing").find("there is no function nothing to drop"),
@@ -277,9 +284,8 @@ struct OfTotal {
 OfTotal aggregates_of(const std::string& select) {
   auto& catalog = new_catalog();
   auto plan = plan_with(library("total", "total") + ";" + library("mode", "mode") + ";" +
-                            library("mean_of", "weighted_mean") + ";" +
-                            library("seq", "sequence") + ";" + kTable + "; SELECT " + select +
-                            " FROM t GROUP BY k",
+                            library("mean_of", "weighted_mean") + ";" + library("seq", "sequence") +
+                            ";" + kTable + "; SELECT " + select + " FROM t GROUP BY k",
                         catalog);
   const auto kept = std::make_shared<const Plan>(std::move(plan).value());
   for (const auto& node : kept->nodes)

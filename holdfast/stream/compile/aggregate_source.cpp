@@ -98,8 +98,9 @@ std::optional<std::vector<const sql::Expression*>> user_arguments(const sql::Agg
 Result<std::string> user_state(const sql::Aggregate& aggregate, bool retracts, QueryParts& parts) {
   if (aggregate.distinct || (retracts && !aggregate.user->takes_back()) ||
       !user_arguments(aggregate))
-    return not_compiled("an aggregate of a user of DISTINCT values, or without take_back() of rows "
-                        "that change,");
+    return not_compiled(
+        "an aggregate of a user of DISTINCT values, or without take_back() of rows "
+        "that change,");
   parts.makes_texts = parts.makes_texts || aggregate.type.is_bytes();
   parts.user_aggregates.push_back(&aggregate);
   return "OfUser<" + std::to_string(number_of(*aggregate.user)) + ", " +

@@ -15,8 +15,7 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
     kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
     kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader, kValuePartsHeader,
-    kValuesHeader,
-    kWindowJoinHeader;
+    kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
