@@ -34,7 +34,8 @@ set(HOLDFAST_PUBLIC_HEADERS
   kv/prometheus.hpp
   kv/space.hpp
   kv/store.hpp
-  kv/typed_store.hpp)
+  kv/typed_store.hpp
+  sql/function.hpp)
 # And these, of the crash checker.
 set(HOLDFAST_PUBLIC_CRASH_HEADERS
   crash/checker.hpp

@@ -554,7 +554,7 @@ void add_stream_command(CLI::App& root, int& exit_code) {
       "  holdfast stream run sums.sql --state kv --region ./state\n"
       "  holdfast stream explain sums.sql\n"
       "  holdfast stream shell\n"
-      "What the SQL can be: docs/stream.md");
+      "What the SQL can be: docs/stream.md; functions of your own in C++: docs/functions.md");
   const auto arguments = std::make_shared<StreamArguments>();
   auto& run_app = *stream.add_subcommand(
       "run", "Run the statements; run again with the same state, a query goes on where it was");

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/nested.hpp>
 
 namespace holdfast::sql {
@@ -145,7 +144,7 @@ bool gathers(const Aggregate& aggregate) {
 bool can_take_back(const Aggregate& aggregate) {
   if (aggregate.kind == AggregateKind::kArrayAgg) return true;
   if (aggregate.kind == AggregateKind::kUser)
-    return !aggregate.distinct && HF_MUTANT("ST80", aggregate.user->takes_back(), true);
+    return !aggregate.distinct && aggregate.user->takes_back();
   return !aggregate.distinct && !has_extreme(aggregate.kind) && !depends_on_order(aggregate.kind) &&
          aggregate.kind != AggregateKind::kSingle;
 }

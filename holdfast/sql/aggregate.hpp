@@ -8,9 +8,10 @@
 // Variances are computed of the sum and the sum of the squares in 113 bits, so that the order of
 // rows, and where a checkpoint cut them, does not show in the 53 bits of the result.
 //
-// Errors  add(), merge() never fail, but for those of users: failure(). result(): a sum of decimals beyond 38 digits; sums of
-//         integers wrap in the type of the argument, as in Flink. A text of LISTAGG or an array of
-//         ARRAY_AGG beyond kMaxListBytes; a second row of a query that is a value.
+// Errors  add(), merge() never fail, but for functions of users: failure(). result(): a sum of
+//         decimals beyond 38 digits; sums of integers wrap in the type of the argument, as in
+//         Flink. A text of LISTAGG or an array of ARRAY_AGG beyond kMaxListBytes; a second row of a
+//         query that is a value; what a function of a user says.
 #pragma once
 
 #include <cstdint>

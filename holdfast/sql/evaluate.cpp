@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/nested.hpp>
@@ -367,9 +366,8 @@ ExpressionPointer folded(ExpressionPointer expression,
   const auto operation = expression->operation;
   const bool varies =
       operation == Operation::kPrepared && !expression->prepared->is_deterministic();
-  if (!literal || HF_MUTANT("ST81", varies, false) || operation == Operation::kAggregate ||
-      operation == Operation::kOver || operation == Operation::kScalarQuery ||
-      operation == Operation::kGrouping)
+  if (!literal || varies || operation == Operation::kAggregate || operation == Operation::kOver ||
+      operation == Operation::kScalarQuery || operation == Operation::kGrouping)
     return expression;
   auto value = evaluated(*expression);
   if (!value) return expression;

@@ -2,7 +2,7 @@
 // Public header.
 //
 //   double net(double price, double rate) { return price / (1 + rate); }
-//   HOLDFAST_FUNCTION(net_price) = holdfast::functions::scalar(net);
+//   HF_FUNCTION(net_price) = holdfast::functions::scalar(net);
 //
 //   struct Product {                       // An aggregate: the state of one group.
 //     double product = 1;
@@ -10,7 +10,7 @@
 //     void merge(const Product& other) { product *= other.product; }
 //     double result() const { return product; }
 //   };
-//   HOLDFAST_FUNCTION(product) = holdfast::functions::aggregate<Product>();
+//   HF_FUNCTION(product) = holdfast::functions::aggregate<Product>();
 //
 //   g++ -std=c++20 -O2 -shared -fPIC -I… functions.cpp -o libfunctions.so
 //   CREATE FUNCTION NetPrice AS 'net_price' LANGUAGE CPP USING LIBRARY 'libfunctions.so';
@@ -26,6 +26,8 @@
 // Threads  A scalar function is called by several threads at a time, an aggregate's state by one.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -361,6 +363,22 @@ struct SignatureOf<R (C::*)(Arguments...) noexcept> : Signature<R, Arguments...>
 template <class R, class C, class... Arguments>
 struct SignatureOf<R (C::*)(Arguments...) const noexcept> : Signature<R, Arguments...> {};
 
+// What queries call is there until the process ends. It is in a list, so that it is no leak.
+struct Kept {
+  Kept* next = nullptr;
+};
+inline std::atomic<Kept*> all_kept{nullptr};
+template <class T>
+const T* keep(T value) {
+  struct Holder : Kept {
+    explicit Holder(T held) : value(std::move(held)) {}
+    const T value;
+  };
+  auto* const holder = new Holder(std::move(value));
+  holder->next = all_kept.exchange(holder);
+  return &holder->value;
+}
+
 template <class F>
 Overload scalar_overload(F function) {
   using Of = SignatureOf<F>;
@@ -371,13 +389,9 @@ Overload scalar_overload(F function) {
       return Result::put(Of::apply(*static_cast<const F*>(target), slots), reply);
     });
   };
-  // It lives as long as the process: queries call it until then.
-  return {Of::kTypes,
-          Of::kCount,
-          TypeOf<typename Result::Value>::type,
-          call,
-          new F(std::move(function)),
-          nullptr};
+  return {
+      Of::kTypes, Of::kCount, TypeOf<typename Result::Value>::type, call, keep(std::move(function)),
+      nullptr};
 }
 
 template <class S>
@@ -486,9 +500,10 @@ Overload aggregate_overload() {
 
 template <class... Overloads>
 Definition definition_of(Overloads... overloads) {
+  using All = std::array<Overload, sizeof...(Overloads)>;
   Definition definition;
   definition.count = sizeof...(Overloads);
-  definition.overloads = new Overload[sizeof...(Overloads)]{overloads...};
+  definition.overloads = keep(All{overloads...})->data();
   return definition;
 }
 
@@ -523,7 +538,7 @@ Definition aggregate() {
 }  // namespace holdfast::functions
 
 // Exports a definition by a name, which CREATE FUNCTION … AS 'name' says.
-#define HOLDFAST_FUNCTION(name)                                     \
+#define HF_FUNCTION(name)                                           \
   extern "C" __attribute__((visibility("default")))                 \
   const ::holdfast::functions::Definition holdfast_function_##name; \
   const ::holdfast::functions::Definition holdfast_function_##name

@@ -116,8 +116,7 @@ class StatementParser {
     HF_ASSIGN_OR_RETURN(function.name, take_table_name(tokens_, "the name of a function"));
     HF_RETURN_IF_ERROR(tokens_.expect("AS"));
     function.symbol_at = tokens_.peek().at;
-    HF_ASSIGN_OR_RETURN(function.symbol,
-                        tokens_.expect_text("a text: the name of HOLDFAST_FUNCTION"));
+    HF_ASSIGN_OR_RETURN(function.symbol, tokens_.expect_text("a text: the name of HF_FUNCTION"));
     // Where nothing is said, Flink means Java.
     if (!tokens_.is("LANGUAGE") || !tokens_.is("CPP", 1)) {
       const auto& what = tokens_.is("LANGUAGE") ? tokens_.peek(1) : tokens_.peek();

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/civil.hpp>
 #include <holdfast/sql/decimal.hpp>
 #include <holdfast/sql/expression.hpp>

@@ -80,7 +80,7 @@ Result<const Definition*> load(const syntax::CreateFunction& statement) {
     return error_at(
         statement.symbol_at,
         "the library " + escape(given) + " exports no function '" + escape(statement.symbol) + "'",
-        "HOLDFAST_FUNCTION(" + statement.symbol + ") = … exports one");
+        "HF_FUNCTION(" + statement.symbol + ") = … exports one");
   return static_cast<const Definition*>(found);
 }
 

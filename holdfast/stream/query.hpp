@@ -29,8 +29,8 @@ namespace holdfast::stream {
 // A query that is being put together. Each call returns another query; this one stays as it is.
 class Query {
  public:
-  // `definitions`: statements that come before the query; `functions`: what they may call. `table`: a table, a view, or any table
-  // expression of SQL.
+  // `definitions`: statements that come before the query; `functions`: what they may call.
+  // `table`: a table, a view, or any table expression of SQL.
   Query(std::string definitions, OwnFunctions functions, std::string table)
       : definitions_(std::move(definitions)),
         functions_(std::move(functions)),

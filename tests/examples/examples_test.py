@@ -55,6 +55,17 @@ def streams(path):
                'minute 0: tea 7\nminute 0: cake 5\nminute 1: tea 1\n')
 
 
+def functions(path):
+    pathlib.Path(path).write_text('4000123456789010,2.0,1\n4000123456789010,5.0,2\n\\N,1.0,1\n')
+    library = PROGRAMS / 'libfunction_guide.so'
+    text = (''.join(f"CREATE FUNCTION {name} AS '{name}' LANGUAGE CPP USING LIBRARY '{library}';" for name in ('masked', 'weighted_mean')) +
+            f"CREATE TABLE sales (card STRING, price DOUBLE, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');"
+            'SELECT masked(card) AS card, weighted_mean(price, n) AS mean FROM sales GROUP BY masked(card)')
+    shown = run('../holdfast', 'stream', 'run', '--compile', 'never', '--final', '-e', text)
+    expect('function_guide', ''.join(sorted(shown.splitlines(True))), '************9010,4.0\n\\N,1.0\ncard,mean\n')
+    expect('own_function_guide', run('own_function_guide', path), 'de 19\nfr 40\nde 57\n')
+
+
 def pages(path):
     for number in 1, 2:
         expect('page_guide', run('page_guide', f'{path}?granularity=line'), f'run {number}\n')
@@ -85,13 +96,13 @@ def crash_test(path):
 
 
 def main():
-    for test in store, in_c, pipeline, log, streams, pages, fields, interleaving, crash_test:
+    for test in store, in_c, pipeline, log, streams, functions, pages, fields, interleaving, crash_test:
         directory = tempfile.mkdtemp(prefix='holdfast-examples-')
         try:
             test(f'{directory}/x')
         finally:
             shutil.rmtree(directory)
-    print('9 programs')
+    print('11 programs')
 
 
 main()

@@ -126,14 +126,14 @@ fn::Definition of_unknown_type() {
 
 }  // namespace
 
-HOLDFAST_FUNCTION(plus) = fn::scalar(plus, plus_text);
-HOLDFAST_FUNCTION(half) = fn::scalar(half);
-HOLDFAST_FUNCTION(half_2) = fn::scalar(half).with_version(2);
-HOLDFAST_FUNCTION(checked) = fn::scalar(checked);
-HOLDFAST_FUNCTION(total) = fn::aggregate<Total>();
-HOLDFAST_FUNCTION(total_2) = fn::aggregate<Total>().with_version(2);
-HOLDFAST_FUNCTION(weighted_mean) = fn::aggregate<WeightedMean>();
-HOLDFAST_FUNCTION(mode) = fn::aggregate<Mode>();
-HOLDFAST_FUNCTION(sequence) = fn::aggregate<Sequence>();
-HOLDFAST_FUNCTION(of_other_interface) = of_interface(fn::kInterface + 1);
-HOLDFAST_FUNCTION(of_unknown_type) = of_unknown_type();
+HF_FUNCTION(plus) = fn::scalar(plus, plus_text);
+HF_FUNCTION(half) = fn::scalar(half);
+HF_FUNCTION(half_2) = fn::scalar(half).with_version(2);
+HF_FUNCTION(checked) = fn::scalar(checked);
+HF_FUNCTION(total) = fn::aggregate<Total>();
+HF_FUNCTION(total_2) = fn::aggregate<Total>().with_version(2);
+HF_FUNCTION(weighted_mean) = fn::aggregate<WeightedMean>();
+HF_FUNCTION(mode) = fn::aggregate<Mode>();
+HF_FUNCTION(sequence) = fn::aggregate<Sequence>();
+HF_FUNCTION(of_other_interface) = of_interface(fn::kInterface + 1);
+HF_FUNCTION(of_unknown_type) = of_unknown_type();

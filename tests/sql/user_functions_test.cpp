@@ -252,9 +252,8 @@ TEST(UserFunctions, WhatIsWrongWithALibraryIsSaidWithItsPlace) {
       std::string::npos);
   EXPECT_NE(error_of(library("f", "none")).find("line 1, column 22: the library"),
             std::string::npos);
-  EXPECT_NE(
-      error_of(library("f", "none")).find("exports no function 'none'; HOLDFAST_FUNCTION(none)"),
-      std::string::npos);
+  EXPECT_NE(error_of(library("f", "none")).find("exports no function 'none'; HF_FUNCTION(none)"),
+            std::string::npos);
   EXPECT_NE(error_of(library("f", "a;b")).find("no name that a library can export"),
             std::string::npos);
   EXPECT_NE(error_of(library("f", "of_other_interface"))

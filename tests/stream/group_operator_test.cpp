@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include <holdfast/sql/user_functions.hpp>
 #include <holdfast/stream/group_operator.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>
 
@@ -57,6 +59,32 @@ TEST(GroupOperator, AWindowEndsWhenTheWatermarkReachesItsLastMillisecond) {
   groups.add(row_at(60'000)).value();
   EXPECT_EQ(groups.late_rows(), 1u);
   EXPECT_EQ(shown(groups, kEndOfTime), "120:2/2 ");
+}
+
+// An aggregate of a user that refuses the value 1.
+struct RefusesOne {
+  std::int64_t count = 0;
+  functions::Outcome<void> add(std::int64_t value) {
+    if (value == 1) return functions::Error{"one is refused"};
+    ++count;
+    return {};
+  }
+  void merge(const RefusesOne& other) { count += other.count; }
+  std::int64_t result() const { return count; }
+};
+
+TEST(GroupOperator, AnErrorOfAFunctionEndsTheRowThatHasItNotItsWindow) {
+  static const auto kDefinition = functions::aggregate<RefusesOne>();
+  auto group = counts(60 * kSecond, 60 * kSecond);
+  std::vector<sql::ExpressionPointer> arguments;
+  arguments.push_back(sql::column_of(1, sql::kBigIntType, {}));
+  group.aggregates[1] =
+      sql::bind_user_aggregate({"REFUSES_ONE", kDefinition}, {}, std::move(arguments)).value();
+  GroupOperator groups(group, nullptr);
+  groups.add(row_at(0, sql::Value::of(2))).value();
+  const auto refused = groups.add(row_at(1, sql::Value::of(1)));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().detail, "line 1, column 1: REFUSES_ONE(1): one is refused");
 }
 
 TEST(GroupOperator, ARowIsLateOnceAllItsWindowsHaveEnded) {

@@ -302,7 +302,7 @@ Status RunningGroups::change(State& state, bool adding, const sql::Row& row) {
       state.aggregates[i].add(group_.aggregates[i], retracts_, value);
     else
       state.aggregates[i].take_back(group_.aggregates[i], value);
-    return state.aggregates[i].failure(group_.aggregates[i]);
+    return HF_MUTANT("ST81", state.aggregates[i].failure(group_.aggregates[i]), Status());
   });
 }
 
