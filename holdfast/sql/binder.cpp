@@ -12,7 +12,6 @@
 #include <holdfast/sql/grouping_sets.hpp>
 #include <holdfast/sql/json_functions.hpp>
 #include <holdfast/sql/nested_functions.hpp>
-#include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/text_functions.hpp>
 #include <holdfast/sql/time_arithmetic.hpp>
 #include <holdfast/sql/user_functions.hpp>
@@ -199,7 +198,7 @@ class Binder {
   // double in size with each level.
   static Result<ExpressionPointer> again(const Expression& value) {
     constexpr std::size_t kLargest = 20'000;
-    if (calls_varying(value))
+    if (varying_call(value) != nullptr)
       return error_at(value.at, "a function that is not deterministic is read twice, as two values",
                       "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
     if (size_of(value) > kLargest)
@@ -208,12 +207,6 @@ class Binder {
           "an expression that is read twice has more than " + std::to_string(kLargest) + " parts",
           "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
     return clone(value);
-  }
-
-  static bool calls_varying(const Expression& e) {
-    if (e.operation == Operation::kPrepared && !e.prepared->is_deterministic()) return true;
-    return std::any_of(e.arguments.begin(), e.arguments.end(),
-                       [](const auto& argument) { return calls_varying(*argument); });
   }
 
   static ExpressionPointer negated_if(bool negated, ExpressionPointer test) {

@@ -251,9 +251,17 @@ std::size_t size_of(const Expression& expression) {
   return size;
 }
 
-bool varies(const Expression& expression) {
-  if (expression.operation == Operation::kProcessingTime) return true;
+const Expression* varying_call(const Expression& expression) {
   if (expression.operation == Operation::kPrepared && !expression.prepared->is_deterministic())
+    return &expression;
+  for (const auto& argument : expression.arguments) {
+    if (const auto* found = varying_call(*argument)) return found;
+  }
+  return nullptr;
+}
+
+bool varies(const Expression& expression) {
+  if (expression.operation == Operation::kProcessingTime || varying_call(expression) != nullptr)
     return true;
   return std::any_of(expression.arguments.begin(), expression.arguments.end(),
                      [](const auto& argument) { return varies(*argument); });

@@ -6,6 +6,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/column_pruning.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/query_planner.hpp>
 
 namespace holdfast::sql {
@@ -72,6 +73,56 @@ Status check_ranks(const Plan& plan, Position at) {
       return unsupported_at(at, "a ranking without a bound",
                             "SELECT … FROM (SELECT …, ROW_NUMBER() OVER (…) AS n FROM …) WHERE n "
                             "<= 10");
+  }
+  return {};
+}
+
+// The first call, of an operator, of a function that is not deterministic.
+class VaryingCall {
+ public:
+  template <class Other>
+  const Expression* operator()(const Other&) const {
+    return nullptr;
+  }
+  const Expression* operator()(const Filter& filter) const { return in(filter.predicate); }
+  const Expression* operator()(const Project& project) const { return in(project.expressions); }
+  const Expression* operator()(const Unnest& unnest) const { return in(unnest.array); }
+  const Expression* operator()(const Rank& rank) const { return in(rank.partition); }
+  const Expression* operator()(const Group& group) const {
+    const auto* found = in(group.keys);
+    for (const auto& aggregate : group.aggregates) {
+      if (found == nullptr) found = in(aggregate.argument);
+      if (found == nullptr) found = in(aggregate.filter);
+    }
+    return found;
+  }
+  const Expression* operator()(const Join& join) const {
+    const auto* found = in(join.condition);
+    if (found == nullptr) found = in(join.left_keys);
+    return found == nullptr ? in(join.right_keys) : found;
+  }
+
+ private:
+  static const Expression* in(const ExpressionPointer& e) {
+    return e == nullptr ? nullptr : varying_call(*e);
+  }
+  static const Expression* in(const std::vector<ExpressionPointer>& all) {
+    for (const auto& e : all) {
+      if (const auto* found = in(e)) return found;
+    }
+    return nullptr;
+  }
+};
+
+// A row that is taken back would be another one than the row that came.
+Status check_varying_calls(const Plan& plan) {
+  for (const auto& node : plan.nodes) {
+    const auto* call = std::visit(VaryingCall(), node.what);
+    const bool changes = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                     [&](auto input) { return plan.nodes[input].updating; });
+    if (call != nullptr && changes)
+      return unsupported_at(call->at, call->prepared->text() + " of rows that change",
+                            "the function is not deterministic");
   }
   return {};
 }
@@ -243,6 +294,7 @@ Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& cat
   Plan plan = std::move(graph).plan_from(node);
   plan.sink = sink;
   HF_RETURN_IF_ERROR(check_ranks(plan, statement.at));
+  HF_RETURN_IF_ERROR(check_varying_calls(plan));
   return without_unread_columns(std::move(plan));
 }
 

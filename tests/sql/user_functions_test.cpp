@@ -205,6 +205,14 @@ TEST(UserFunctions, OneThatIsNotDeterministicIsCalledForEachRow) {
   EXPECT_FALSE(call.is_literal);
   EXPECT_NE(call("COALESCE(varies(1), 2)").find("is read twice"), std::string::npos);
   EXPECT_NE(call("varies(1) BETWEEN 1 AND 2").find("is read twice"), std::string::npos);
+  // Rows that change would be taken back as others.
+  const std::string changing = "SELECT varies(m) AS x FROM (SELECT MAX(i) AS m FROM t)";
+  EXPECT_EQ(
+      plan_with(changing, call.catalog()).error().detail,
+      "line 1, column 8: VARIES[version 1] of rows that change is not supported; the function "
+      "is not deterministic");
+  EXPECT_TRUE(
+      plan_with("SELECT varies(i) AS x, COUNT(*) FROM t GROUP BY varies(i)", call.catalog()));
   // A condition on it does not go below the projection, where it would be another call.
   const auto plan =
       plan_with("SELECT * FROM (SELECT varies(i) AS x FROM t) WHERE x > 1", call.catalog());
