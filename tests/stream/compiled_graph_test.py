@@ -449,6 +449,15 @@ def check_wide_rows(directory, cache):
     print('rows of 40 columns are the same', flush=True)
 
 
+def check_sums_of_sums(directory, cache):
+    """SUM(a + b) of groups that change: the compiler took the + for the function that adds a row, and the query was interpreted."""
+    (directory / 's.csv').write_text('1,2,0.5\n3,\\N,1.5\n5,6,2.5\n')
+    head = f"CREATE TABLE s (a BIGINT, b BIGINT, r DOUBLE) WITH ('connector' = 'filesystem', 'path' = '{directory}/s.csv', 'format' = 'csv');\n"
+    done = check_same(cache, head + 'SELECT SUM(a + b) AS x, MAX(r + r) AS y, COUNT(a + 1) FILTER (WHERE a + b > 3) AS n FROM s GROUP BY a + 0 - a')
+    assert done.stdout.splitlines()[-1] == '+U,14,5.0,1', done.stdout
+    print('sums of sums are the same', flush=True)
+
+
 def check_made_texts(cache):
     """A window gives out a million rows, and a text of 200 bytes is made for each: they do not stay until its end."""
     text = ("CREATE TABLE e (v BIGINT, ts AS TO_TIMESTAMP_LTZ(v / 1000000, 3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', "
@@ -493,6 +502,7 @@ def main():
         check_extremes(directory, cache)
         check_near_times(directory, cache)
         check_wide_rows(directory, cache)
+        check_sums_of_sums(directory, cache)
         check_over(directory, cache)
         check_further(directory, cache)
         check_made_texts(cache)

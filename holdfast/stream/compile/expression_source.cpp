@@ -236,7 +236,7 @@ void count_parts(const sql::Expression& e, std::vector<Counted>& parts) {
 
 std::string_view name_of(Operation operation) {
   switch (operation) {
-    case Operation::kAdd: return "add";
+    case Operation::kAdd: return "plus";
     case Operation::kSubtract: return "subtract";
     case Operation::kMultiply: return "multiply";
     case Operation::kDivide: return "divide";

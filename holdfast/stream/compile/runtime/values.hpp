@@ -258,7 +258,7 @@ T wrapped(std::uint64_t value) {
 }
 
 template <class T>
-Maybe<T> add(const Maybe<T>& a, const Maybe<T>& b) {
+Maybe<T> plus(const Maybe<T>& a, const Maybe<T>& b) {
   return of_two(a, b, [](T x, T y) {
     if constexpr (std::is_same_v<T, double>)
       return x + y;
@@ -341,8 +341,8 @@ Maybe<Int128> fitting(Run& run, std::uint32_t too_long, bool overflow, Int128 va
   return some(value);
 }
 template <unsigned kPrecision>
-Maybe<Int128> add_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
-                           const Maybe<Int128>& b) {
+Maybe<Int128> plus_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
+                            const Maybe<Int128>& b) {
   if (!a.known || !b.known) return {};
   Int128 sum;
   const bool overflow = __builtin_add_overflow(a.value, b.value, &sum);
@@ -351,7 +351,7 @@ Maybe<Int128> add_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>
 template <unsigned kPrecision>
 Maybe<Int128> subtract_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
                                 const Maybe<Int128>& b) {
-  return add_decimals<kPrecision>(run, too_long, a, negate(b));
+  return plus_decimals<kPrecision>(run, too_long, a, negate(b));
 }
 template <unsigned kPrecision>
 Maybe<Int128> multiply_decimals(Run& run, std::uint32_t too_long, const Maybe<Int128>& a,
