@@ -92,7 +92,7 @@ def twins(directory, cache, rand):
     over = f"{head}SELECT k, {{}} OVER (PARTITION BY k ORDER BY ts {{}}) AS x FROM e"
     for frame in '', 'ROWS BETWEEN 2 PRECEDING AND CURRENT ROW', "RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW":
         assert rows_of(cache, over.format('total(v)', frame)) == rows_of(cache, over.format('SUM(v)', frame)), frame
-    assert rows_of(cache, f'{functions()}SELECT plus(a, 1) AS x FROM (VALUES (1), (plus(1, 1))) AS t (a)') == ['2', '3']
+    assert rows_of(cache, f'{functions()}SELECT plus(a, 1) AS x FROM (VALUES (1), (plus(1, 1))) AS t (a)', compiled=False) == ['2', '3']
 
 
 def other_aggregates(directory, cache, rand):
