@@ -280,6 +280,7 @@ std::string text_of(const Plan& plan) {
   // A build that writes such values in another way takes no state with these.
   if (std::any_of(plan.nodes.begin(), plan.nodes.end(), holds_nested))
     text += "ARRAY, ROW and MAP in layout " + std::to_string(kNestedLayout) + "\n";
+  if (plan.late_rows != nullptr) text += "Late rows to " + text_of(*plan.late_rows) + "\n";
   // Its operators keep other state than those that show each change.
   if (plan.nodes.back().updating && !plan.updating) text += "Shown when the input has ended\n";
   return text;

@@ -157,9 +157,10 @@ struct Node {
 };
 
 struct Plan {
-  std::vector<Node> nodes;      // Inputs come before what reads them. The last is the root.
-  const Table* sink = nullptr;  // Null: standard output.
-  bool updating = false;        // Of the root.
+  std::vector<Node> nodes;           // Inputs come before what reads them. The last is the root.
+  const Table* sink = nullptr;       // Null: standard output.
+  bool updating = false;             // Of the root.
+  const Table* late_rows = nullptr;  // Takes what operators drop as late; null: nobody does.
 
   // A scan, and each node reads the one before it.
   bool is_chain() const;

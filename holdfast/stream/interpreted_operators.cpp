@@ -10,7 +10,8 @@
 namespace holdfast::stream {
 
 bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
-  if (!plan.is_chain() || !std::holds_alternative<sql::Project>(plan.nodes.back().what))
+  if (!plan.is_chain() || !std::holds_alternative<sql::Project>(plan.nodes.back().what) ||
+      plan.late_rows != nullptr)
     return false;
   std::size_t breakers = 0;
   for (std::size_t i = 1; i + 1 < plan.nodes.size(); ++i) {
@@ -31,6 +32,7 @@ Status InterpretedOperators::can_split(const sql::Plan& plan, bool at_the_end) {
   const auto grouped = std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const auto& node) {
     return std::holds_alternative<sql::Group>(node.what);
   });
+  if (plan.late_rows != nullptr) return Error{Errc::kUnsupported, "its late rows go to a table"};
   if (!can_run(plan, at_the_end))
     return Error{Errc::kUnsupported, "it is more than one chain of conditions and one group"};
   return grouped ? Status() : Error{Errc::kUnsupported, "its rows are not grouped"};

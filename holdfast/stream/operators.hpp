@@ -42,6 +42,17 @@ struct OperatorProgress {
   std::optional<double> seconds;  // At work, without those that it gives rows to. By samples.
 };
 
+// Takes rows that operators drop as late.
+class LateRows {
+ public:
+  // The operator of this node has dropped a row of this input; its watermark is this one.
+  virtual Status take_late(std::size_t node, std::size_t input, const sql::Row& row,
+                           std::int64_t watermark) = 0;
+
+ protected:
+  ~LateRows() = default;
+};
+
 class Operators {
  public:
   using VisitEntry =

@@ -12,6 +12,7 @@
 #include <holdfast/stream/duration.hpp>
 #include <holdfast/stream/graph/graph_operators.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
+#include <holdfast/stream/late_rows.hpp>
 #include <holdfast/stream/shared_run.hpp>
 #include <holdfast/stream/source.hpp>
 
@@ -33,6 +34,11 @@ Result<Script> Script::prepare(std::string_view text, const OwnFunctions& functi
       HF_RETURN_IF_ERROR(script.catalog_->functions().drop(*dropped));
     } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
       HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
+      if (plan.sink != nullptr && plan.sink == script.late_rows_)
+        return sql::error_at(query->at, "the table " + escape(plan.sink->name) +
+                                            " takes the query's late rows; its own rows go to "
+                                            "another one");
+      plan.late_rows = script.late_rows_;
       script.plans_.push_back(std::move(plan));
     } else {
       HF_RETURN_IF_ERROR(script.set(std::get<sql::syntax::SetOption>(statement).option));
@@ -70,6 +76,7 @@ Status Script::set(const sql::syntax::Option& option) {
     idle_state_ = *idle;
     return {};
   }
+  if (option.key == "late-rows.table") return set_late_rows(option);
   // As in Flink, but that INSERTs wait for one another where nothing is said.
   if (option.key == "table.dml-sync" && (option.value == "true" || option.value == "false")) {
     side_by_side_ = option.value == "false";
@@ -83,6 +90,14 @@ Status Script::set(const sql::syntax::Option& option) {
   return sql::unsupported_at(option.at,
                              "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'",
                              of_zone ? "times are those of UTC" : "");
+}
+
+Status Script::set_late_rows(const sql::syntax::Option& option) {
+  late_rows_ = nullptr;
+  if (option.value.empty()) return {};
+  HF_ASSIGN_OR_RETURN(late_rows_, catalog_->find(option.value, option.at));
+  const Status fits = check_late_rows(*late_rows_);
+  return fits ? fits : sql::error_at(option.at, fits.error().detail);
 }
 
 // By Flink's names, those of earlier versions too. `kv` is ours.
@@ -165,6 +180,14 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
     watched = watching.get();
     sink = std::move(watching);
   }
+  SinkWithLateRows* late_rows = nullptr;
+  if (plan.late_rows != nullptr) {
+    HF_ASSIGN_OR_RETURN(auto late, open_sink(plan.late_rows, plan.late_rows->columns,
+                                             options.output, options.format));
+    auto both = std::make_unique<SinkWithLateRows>(plan, std::move(sink), std::move(late));
+    late_rows = both.get();
+    sink = std::move(both);
+  }
   std::unique_ptr<Source> source;
   std::unique_ptr<Operators> operators;
   if (InterpretedOperators::can_run(plan, at_the_end(options))) {
@@ -172,8 +195,8 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
     HF_ASSIGN_OR_RETURN(operators, operators_of(name, options, *sink, state));
   } else {
     HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
-    operators = std::make_unique<graph::GraphOperators>(plan, *tables, *sink, state,
-                                                        graph::Retention{idle_state_.count()});
+    operators = std::make_unique<graph::GraphOperators>(
+        plan, *tables, *sink, state, graph::Retention{idle_state_.count()}, late_rows);
     source = std::move(tables);
   }
   auto pipeline = std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
@@ -248,8 +271,9 @@ Status Script::run_query(std::size_t number, const ScriptOptions& options,
   }
   if (!InterpretedOperators::can_run(plans_[number - 1], at_the_end(options)))
     return Error{Errc::kUnsupported, "query " + std::to_string(number) +
-                                         " joins, ranks or changes rows: its tables are not shared "
-                                         "out among several processes"};
+                                         " joins, ranks or changes rows, or has a table for late "
+                                         "ones: its tables are not shared out among several "
+                                         "processes"};
   SharedRun shared;
   shared.directory = options.members_directory + "/query-" + std::to_string(number);
   HF_ASSIGN_OR_RETURN(shared.splits, splits_of(plans_[number - 1].source()));

@@ -98,6 +98,8 @@ class Script {
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 StateStore* state, QueryMonitor* monitor) const;
   Status set(const sql::syntax::Option& option);
+  // SET 'late-rows.table': of the queries behind it; '' ends it.
+  Status set_late_rows(const sql::syntax::Option& option);
   // False: `option` is not one of these.
   Result<bool> set_state_place(const sql::syntax::Option& option);
   Status run_side_by_side(const ScriptOptions& options, const std::atomic<bool>& stop) const;
@@ -112,6 +114,7 @@ class Script {
 
   std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();
   std::vector<sql::Plan> plans_;
+  const sql::Table* late_rows_ = nullptr;  // Of the next query.
   std::chrono::milliseconds interval_{0};
   std::chrono::milliseconds idle_state_{0};  // How long it is kept; 0: without end.
   StatePlace state_place_;

@@ -92,7 +92,7 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
     World one(place / "one", memory_bytes), other(place / "other", kMuchMemory);
     Watermarks watermarks{kNoWatermark, kNoWatermark};
     bool swapped = false;
-    std::size_t rows = 0;
+    std::size_t rows = 0, late = 0;
     const auto begin = [&] {
       one.close();
       if (of_earlier_build) forget_times(place / "one");
@@ -125,6 +125,8 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
         }
       }
       ASSERT_EQ(one.process->rows, other.process->rows) << step;
+      ASSERT_EQ(one.process->late_rows(), other.process->late_rows()) << step;
+      late += kind_of_step == 99 ? 0 : one.process->late_rows();
     }
     for (const std::size_t input : {0u, 1u}) {
       one.process->advance(input, kEndOfTime);
@@ -132,6 +134,10 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
     }
     ASSERT_EQ(one.process->rows, other.process->rows);
     EXPECT_GT(rows, 1'000u);
+    const auto& join = std::get<sql::Join>(subject.node.what);
+    const bool drops =
+        join.form != sql::JoinForm::kTemporal && (of_windows || join.kind != sql::JoinKind::kFull);
+    EXPECT_EQ(late != 0, drops);
     one.complete(), other.complete();
     one.complete(), other.complete();
     EXPECT_EQ(one.bytes() != 0 || other.bytes() != 0, leaves_state) << "behind the end";
@@ -176,6 +182,41 @@ TEST(JoinsByTimes, NearRowsAndLeftOnes) {
 TEST(JoinsByTimes, NearRowsAndAllOthers) {
   check_near_rows<query::JoinKind::kFull>(sql::JoinKind::kFull);
 }
+// They were not counted.
+TEST(JoinsByTimes, ANearRowThatIsDroppedIsLateAndIsTold) {
+  struct Told final : LateRows {
+    Status take_late(std::size_t node, std::size_t input, const sql::Row& row,
+                     std::int64_t watermark) override {
+      rows.push_back({static_cast<std::int64_t>(node), static_cast<std::int64_t>(input),
+                      static_cast<std::int64_t>(row[1].number), watermark});
+      return {};
+    }
+    std::vector<std::vector<std::int64_t>> rows;
+  } told;
+  for (const auto kind : {sql::JoinKind::kInner, sql::JoinKind::kLeft}) {
+    const auto subject = join_by_times(kind, sql::JoinForm::kInterval);
+    told.rows.clear();
+    IntervalJoin join({subject.node, {&kColumns, &kColumns}, nullptr, kFirstSlice, {}, 7, &told});
+    const auto take = [&](std::size_t side, const sql::Value& key, std::int64_t time) {
+      join.take(side, RowKind::kInsert, {key, sql::Value::of(time)}).value();
+    };
+    const auto one = sql::Value::of(1);
+    join.advance(0, 200).value();
+    join.advance(1, 200).value();
+    take(0, one, 170);           // Its last partner may be of 200, which the watermark has passed.
+    take(0, one, 171);           // It is kept.
+    take(1, one, 150);           // The same of the other side.
+    take(1, one, 151);           // It is kept, and has a partner.
+    take(0, one, 169);           // It has a partner, too: no partner is to come.
+    take(1, sql::Value(), 100);  // It is near nothing, whatever its time.
+    const std::vector<std::vector<std::int64_t>> left{{7, 0, 170, 200}}, right{{7, 1, 150, 200}};
+    auto wanted = right;
+    if (kind == sql::JoinKind::kInner) wanted.insert(wanted.begin(), left[0]);
+    EXPECT_EQ(told.rows, wanted);
+    EXPECT_EQ(join.late_rows, wanted.size());
+  }
+}
+
 TEST(JoinsByTimes, RowsOfWindows) { check_windows<query::JoinKind::kInner>(sql::JoinKind::kInner); }
 TEST(JoinsByTimes, RowsOfWindowsAndAllOthers) {
   check_windows<query::JoinKind::kFull>(sql::JoinKind::kFull);

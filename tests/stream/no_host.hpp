@@ -42,6 +42,7 @@ class NoHost : public Host {
   bool next_generation(std::int64_t, std::uint64_t&, BlockPlace&) override { return false; }
   bool next_block(std::int64_t, std::uint64_t, BlockPlace&, Text&) override { return false; }
   void refuse_entry() override {}
+  bool take_late(std::size_t, std::size_t, const Slot*, std::int64_t) override { return false; }
 };
 
 }  // namespace holdfast::query

@@ -15,7 +15,7 @@ CompiledGraph::CompiledGraph(const sql::Plan& plan, std::shared_ptr<const QueryS
       source_(std::move(source)),
       store_(store),
       library_(std::move(library)),
-      host_(plan, *source_, &sink, store, before.retention()),
+      host_(plan, *source_, &sink, store, before.retention(), before.late_rows()),
       graph_(library_->make_graph(host_)),
       reads_clock_(before.retention().ends() || before.follows_clock()),
       progress_(before.progress()) {}

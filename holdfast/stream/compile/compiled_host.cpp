@@ -33,14 +33,17 @@ void set_value(const query::Slot& slot, const sql::Type& type, sql::Value& value
 }  // namespace
 
 CompiledHost::CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink,
-                           StateStore* store, const graph::Retention& retention)
-    : columns_(plan.columns()),
+                           StateStore* store, const graph::Retention& retention,
+                           LateRows* late_rows)
+    : plan_(plan),
+      columns_(plan.columns()),
       layout_(source.result),
       parts_(source.parts),
       sink_(sink),
       records_(dynamic_cast<RecordSink*>(sink)),
       store_(store),
       retention_(retention),
+      late_rows_(late_rows),
       out_(columns_.size()) {
   HF_CHECK(source.shape.stored || store == nullptr);
   HF_CHECK(source.shape.forgets || !retention.ends());
@@ -155,6 +158,15 @@ bool CompiledHost::next_block(std::int64_t slice, std::uint64_t generation,
 }
 
 void CompiledHost::refuse_entry() { take(no_entry()); }
+
+bool CompiledHost::take_late(std::size_t node, std::size_t input, const query::Slot* columns,
+                             std::int64_t watermark) {
+  const auto& given = plan_.nodes[plan_.nodes[node].inputs[input]].columns;
+  row_.resize(given.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    set_value(columns[i], given[i].type, row_[i]);
+  return take(late_rows_->take_late(node, input, row_, watermark));
+}
 
 bool CompiledHost::for_each(std::int64_t slice, query::VisitEntries& visit) {
   return take(

@@ -10,6 +10,7 @@
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/compile/runtime/interface.hpp>
 #include <holdfast/stream/graph/retention.hpp>
+#include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/record.hpp>
 #include <holdfast/stream/state_store.hpp>
 
@@ -22,7 +23,7 @@ class CompiledHost : public query::Host {
  public:
   // `plan` and `source` outlive it. `retention`: of what no watermark ends.
   CompiledHost(const sql::Plan& plan, const QuerySource& source, Sink* sink, StateStore* store,
-               const graph::Retention& retention = {});
+               const graph::Retention& retention = {}, LateRows* late_rows = nullptr);
 
   bool evaluate(std::uint32_t expression, const query::Slot* columns, query::Slot& out) override;
   bool call(std::uint32_t call, const query::Slot* arguments, query::Slot& out) override;
@@ -67,6 +68,8 @@ class CompiledHost : public query::Host {
   bool next_block(std::int64_t slice, std::uint64_t generation, query::BlockPlace& place,
                   query::Text& block) override;
   void refuse_entry() override;
+  bool take_late(std::size_t node, std::size_t input, const query::Slot* columns,
+                 std::int64_t watermark) override;
 
   void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
 
@@ -83,6 +86,7 @@ class CompiledHost : public query::Host {
   void give(sql::Value value, const sql::Type& type, query::Slot& out);
   Status write_row(query::Change change, const std::byte* record);
 
+  const sql::Plan& plan_;
   const std::vector<sql::Column>& columns_;  // Of a row for the sink.
   const RecordLayout& layout_;
   const QueryParts& parts_;
@@ -90,6 +94,7 @@ class CompiledHost : public query::Host {
   RecordSink* records_;  // The sink, if it takes records.
   StateStore* store_;
   const graph::Retention retention_;
+  LateRows* const late_rows_;  // Null: nobody takes them.
   std::int64_t now_ms_ = 0;
   Status status_;
   sql::Row out_;                   // A row for the sink.

@@ -253,6 +253,7 @@ class NodeWriter {
     constant("std::int64_t", "kNode", self_);
     constant("bool", "kStored", shape_.stored ? "true" : "false");
     constant("bool", "kForgets", shape_.forgets ? "true" : "false");
+    if (plan_.late_rows != nullptr) constant("bool", "kTellsLate", "true");
     if (follows_clock()) constant("bool", "kFollowsClock", "true");
   }
   // A clock moves the watermark while a row is on its way: then its texts must stay.

@@ -14,10 +14,10 @@ std::int64_t EarliestRow::time_of(const sql::Row& row) const {
   return static_cast<std::int64_t>(row[rank_.order.front().value->column].number);
 }
 
-Status EarliestRow::take(std::size_t, RowKind, const sql::Row& row) {
+Status EarliestRow::take(std::size_t input, RowKind, const sql::Row& row) {
   if (row[rank_.order.front().value->column].null) return ++rows_without_time, Status();
   const auto time = time_of(row);
-  if (HF_MUTANT("ST54", time < watermark(), time <= watermark())) return ++late_rows, Status();
+  if (HF_MUTANT("ST54", time < watermark(), time <= watermark())) return drop_late(input, row);
   if (std::int64_t oldest = 0; sweeps_.due(oldest))
     shown_.sweep(oldest, [](const std::string&, std::int64_t) {});
   std::string values, partition;

@@ -81,8 +81,8 @@ class GraphOperators::Output : public Operator {
 };
 
 GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink,
-                               StateStore* store, const Retention& retention)
-    : plan_(plan), source_(source), retention_(retention), progress_(store) {
+                               StateStore* store, const Retention& retention, LateRows* late_rows)
+    : plan_(plan), source_(source), retention_(retention), late_rows_(late_rows), progress_(store) {
   operators_.resize(plan.nodes.size());
   for (std::size_t node = 0; node < plan.nodes.size(); ++node)
     build(node, store);
@@ -95,7 +95,8 @@ GraphOperators::~GraphOperators() = default;
 
 void GraphOperators::build(std::size_t node, StateStore* store) {
   const auto& what = plan_.nodes[node];
-  Parts parts{what, {}, store, static_cast<std::int64_t>(node + 1) * kSlicesOfOperator, retention_};
+  Parts parts{what,       {},   store,     static_cast<std::int64_t>(node + 1) * kSlicesOfOperator,
+              retention_, node, late_rows_};
   bool retracts = false;
   for (const auto input : what.inputs) {
     parts.inputs.push_back(&plan_.nodes[input].columns);

@@ -58,8 +58,9 @@ class ClockRows;
 class GraphOperators : public Operators {
  public:
   // All outlive it. `source` is the one that take() is given.
+  // `late_rows`, the sink, if the plan has a table for them.
   GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink, StateStore* store,
-                 const Retention& retention = {});
+                 const Retention& retention = {}, LateRows* late_rows = nullptr);
   ~GraphOperators() override;
 
   Status restore(const OperatorCounts& counts) override;
@@ -84,6 +85,7 @@ class GraphOperators : public Operators {
   const GraphProgress& progress() const { return progress_; }
   GraphSource& source() const { return source_; }
   const Retention& retention() const { return retention_; }
+  LateRows* late_rows() const { return late_rows_; }
   bool follows_clock() const { return !clocks_.empty(); }
   const Operator& node(std::size_t number) const { return *operators_[number]; }
 
@@ -116,6 +118,7 @@ class GraphOperators : public Operators {
   const sql::Plan& plan_;
   GraphSource& source_;
   const Retention retention_;
+  LateRows* const late_rows_;
   std::vector<std::unique_ptr<Operator>> operators_;  // By node.
   std::map<std::size_t, ClockRows*> clocks_;  // Those of `operators_` that follow the clock.
   std::unique_ptr<Output> output_;

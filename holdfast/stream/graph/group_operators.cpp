@@ -71,11 +71,10 @@ SliceGroups::SliceGroups(const Parts& parts)
                  : std::make_unique<OperatorStore>(*parts.store, parts.first_slice)),
       groups_(std::get<sql::Group>(parts.node.what), store_.get()) {}
 
-Status SliceGroups::take(std::size_t, RowKind, const sql::Row& row) {
+Status SliceGroups::take(std::size_t input, RowKind, const sql::Row& row) {
   HF_RETURN_IF_ERROR(groups_.add(row));
-  late_rows = groups_.late_rows();
   rows_without_time = groups_.rows_without_time();
-  return {};
+  return groups_.late_rows() == late_rows ? Status() : drop_late(input, row);
 }
 
 Status SliceGroups::restore() {
@@ -120,12 +119,12 @@ WindowGroups::WindowGroups(const Parts& parts)
       group_(std::get<sql::Group>(parts.node.what)),
       table_(parts.store, parts.first_slice, Codec{&group_}) {}
 
-Status WindowGroups::take(std::size_t, RowKind, const sql::Row& row) {
+Status WindowGroups::take(std::size_t input, RowKind, const sql::Row& row) {
   const auto& start = row[group_.start_column];
   const auto& end = row[group_.end_column];
   if (start.null || end.null) return ++rows_without_time, Status();
   const auto ends = static_cast<std::int64_t>(end.number);
-  if (ends - 1 <= watermark()) return ++late_rows, Status();
+  if (ends - 1 <= watermark()) return drop_late(input, row);
   std::string key;
   append_ordered(ends, key);
   append_ordered(static_cast<std::int64_t>(start.number), key);

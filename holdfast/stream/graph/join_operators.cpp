@@ -250,7 +250,7 @@ Status WindowJoin::visit_state(VisitState visit) const {
 Status WindowJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   const auto end = time_in(side, row);
   if (end == kNoWatermark) return ++rows_without_time, Status();
-  if (end - 1 <= watermark()) return ++late_rows, Status();
+  if (end - 1 <= watermark()) return drop_late(side, row);
   bool null = false;
   HF_ASSIGN_OR_RETURN(const auto key, key_of(side, row, null));
   std::string full;

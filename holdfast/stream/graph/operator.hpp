@@ -35,8 +35,10 @@ struct Parts {
   const sql::Node& node;
   std::vector<const std::vector<sql::Column>*> inputs;  // Columns of each.
   StateStore* store;                                    // Null: no checkpoints.
-  std::int64_t first_slice;  // Its slices of the store are this and those behind it.
-  Retention retention = {};  // Of what no watermark ends.
+  std::int64_t first_slice;       // Its slices of the store are this and those behind it.
+  Retention retention = {};       // Of what no watermark ends.
+  std::size_t number = 0;         // Of the node.
+  LateRows* late_rows = nullptr;  // Null: they are counted only.
 };
 
 // How many entries a state has in memory, and about how many bytes they have in a checkpoint.
@@ -59,6 +61,8 @@ class Operator {
         inputs_(parts.inputs),
         store_(parts.store),
         first_slice_(parts.first_slice),
+        number_(parts.number),
+        late_rows_to_(parts.late_rows),
         watermarks_(std::max<std::size_t>(1, parts.inputs.size()), kNoWatermark) {}
   virtual ~Operator() = default;
   Operator(const Operator&) = delete;
@@ -114,6 +118,12 @@ class Operator {
       HF_RETURN_IF_ERROR(reader->take(input, kind, row));
     return {};
   }
+  // A row of this input is late: it goes no further.
+  Status drop_late(std::size_t input, const sql::Row& row) {
+    ++late_rows;
+    return late_rows_to_ == nullptr ? Status()
+                                    : late_rows_to_->take_late(number_, input, row, watermark_);
+  }
   Status forward(std::int64_t watermark) {
     for (const auto& [reader, input] : readers_)
       HF_RETURN_IF_ERROR(reader->advance(input, forwarded(watermark)));
@@ -132,6 +142,8 @@ class Operator {
   const std::vector<const std::vector<sql::Column>*> inputs_;
   StateStore* const store_;
   const std::int64_t first_slice_;
+  const std::size_t number_;
+  LateRows* const late_rows_to_;
   std::vector<std::int64_t> watermarks_;
   std::int64_t watermark_ = kNoWatermark;
   std::vector<std::pair<Operator*, std::size_t>> readers_;

@@ -152,17 +152,17 @@ Status OverRows::show(const sql::Row& row, const Accumulators& accumulators) {
   return emit(RowKind::kInsert, result);
 }
 
-Status OverRows::take(std::size_t, RowKind, const sql::Row& row) {
+Status OverRows::take(std::size_t input, RowKind, const sql::Row& row) {
   const auto& value = row[over_.time_column];
   if (value.null) return ++rows_without_time, Status();
   const auto time = static_cast<std::int64_t>(value.number);
   if (std::int64_t oldest = 0; sweeps_.due(oldest)) HF_RETURN_IF_ERROR(end_idle(oldest));
   if (unbounded() && HF_MUTANT("ST70", time <= watermark(), time < watermark()))
-    return ++late_rows, Status();
+    return drop_late(input, row);
   HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
   HF_RETURN_IF_ERROR(fetch(partition));
   const auto passed = passed_.find(partition);
-  if (passed != passed_.end() && time <= passed->second.value) return ++late_rows, Status();
+  if (passed != passed_.end() && time <= passed->second.value) return drop_late(input, row);
   if (passed != passed_.end() && passed_.times()) passed_.changing(passed);
   std::string key;
   append_ordered(time, key);

@@ -325,11 +325,11 @@ WindowRank::WindowRank(const Parts& parts)
       rank_(std::get<sql::Rank>(parts.node.what)),
       table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}) {}
 
-Status WindowRank::take(std::size_t, RowKind, const sql::Row& row) {
+Status WindowRank::take(std::size_t input, RowKind, const sql::Row& row) {
   const auto& end = row[rank_.end_column];
   if (end.null) return ++rows_without_time, Status();
   const auto ends = static_cast<std::int64_t>(end.number);
-  if (ends - 1 <= watermark()) return ++late_rows, Status();
+  if (ends - 1 <= watermark()) return drop_late(input, row);
   std::string partition, key;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));

@@ -76,7 +76,7 @@ std::string AssignSessionRows::row_key(const std::string& key, std::int64_t time
   return full;
 }
 
-Status AssignSessionRows::take(std::size_t, RowKind, const sql::Row& row) {
+Status AssignSessionRows::take(std::size_t input, RowKind, const sql::Row& row) {
   const sql::Value& value = row[sessions_.time_column];
   if (value.null) return ++rows_without_time, Status();
   const auto time = static_cast<std::int64_t>(value.number);
@@ -87,7 +87,7 @@ Status AssignSessionRows::take(std::size_t, RowKind, const sql::Row& row) {
     // A row that is near belongs to an open session, else it would not be there.
     const auto near = rows_.lower_bound(row_key(key, time - sessions_.gap_ms, 0));
     const auto last = row_key(key, time + sessions_.gap_ms + 1, 0);
-    if (near == rows_.end() || near->first >= last) return ++late_rows, Status();
+    if (near == rows_.end() || near->first >= last) return drop_late(input, row);
   }
   rows_.at(row_key(key, time, next_number_++)) = row;
   ends_.emplace(std::pair(time + sessions_.gap_ms, std::move(key)), true);

@@ -120,7 +120,9 @@ Status IntervalJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   }
   const auto end = null ? kNoWatermark : last_partner(side, time);
   if (null || end <= watermark()) {  // No partner is to come.
-    return keeps(side) && !matched ? emit_alone(RowKind::kInsert, side, row) : Status();
+    if (matched) return {};
+    if (keeps(side)) return emit_alone(RowKind::kInsert, side, row);
+    return HF_MUTANT("ST90", !null, true) ? drop_late(side, row) : Status();
   }
   append_ordered(time, key);
   append_ordered(next_number_++, key);

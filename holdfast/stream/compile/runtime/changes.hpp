@@ -20,6 +20,24 @@ inline bool adds(Change change) {
   return change == Change::kInsert || change == Change::kUpdateAfter;
 }
 
+// ---- Late rows ----
+
+// A row of this input of a node is late. `Definition`: kTellsLate, somebody wants to know it.
+template <class Definition, class Row>
+[[gnu::cold, gnu::noinline]] void drop_late(Run& run, std::uint64_t& late_rows, const Row& row,
+                                            std::int64_t watermark, std::size_t input = 0) {
+  ++late_rows;
+  if constexpr (requires { Definition::kTellsLate; }) {
+    const bool told = std::apply(
+        [&](const auto&... value) {
+          const Slot slots[sizeof...(value) + 1] = {slot(value)...};
+          return run.host.take_late(Definition::kNode, input, slots, watermark);
+        },
+        row.all());
+    if (!told) run.failed = true;
+  }
+}
+
 // ---- Rows ----
 
 // As their bytes in the state would be compared.

@@ -38,7 +38,7 @@ class EarliestRow {
   void take(Graph&, Change, const Row& row) {
     const auto time = Definition::time(row);
     if (!time.known) return static_cast<void>(++rows_without_time);
-    if (time.value < now_) return static_cast<void>(++late_rows);
+    if (time.value < now_) return drop_late<Definition>(run_, late_rows, row, now_);
     if (of_shown_.is_sweep_due()) end_idle();
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;

@@ -34,7 +34,8 @@ class SliceGroups {
   void take(Graph&, Change, const Row& row) {
     const auto time = Definition::time(row);
     if (!time.known) return static_cast<void>(++rows_without_time);
-    if (!slices_.find(time.value)) return static_cast<void>(++late_rows);
+    if (!slices_.find(time.value))
+      return drop_late<Definition>(run_, late_rows, row, slices_.watermark());
     const auto key = Definition::key(row, run_);
     if (!run_.failed) Definition::add(slices_.current()->change(key, key.hash()), row, run_);
     slices_.took(1);
@@ -104,7 +105,7 @@ class WindowGroups {
   void take(Graph&, Change, const Row& row) {
     const auto start = Definition::start(row), end = Definition::end(row);
     if (!start.known || !end.known) return static_cast<void>(++rows_without_time);
-    if (end.value - 1 <= now_) return static_cast<void>(++late_rows);
+    if (end.value - 1 <= now_) return drop_late<Definition>(run_, late_rows, row, now_);
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     const Bounds bounds{end.value, start.value};

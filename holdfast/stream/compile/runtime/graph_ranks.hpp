@@ -362,7 +362,7 @@ class WindowRank {
   void take(Graph&, Change, const Row& row) {
     const auto end = Definition::end(row);
     if (!end.known) return static_cast<void>(++rows_without_time);
-    if (end.value - 1 <= now_) return static_cast<void>(++late_rows);
+    if (end.value - 1 <= now_) return drop_late<Definition>(run_, late_rows, row, now_);
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     std::string partition;

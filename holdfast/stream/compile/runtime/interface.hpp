@@ -159,6 +159,9 @@ class Host {
                           Text& block) = 0;
   // What the store gave is no entry of this query.
   virtual void refuse_entry() = 0;
+  // The operator of this node has dropped a row of this input as late.
+  virtual bool take_late(std::size_t node, std::size_t input, const Slot* columns,
+                         std::int64_t watermark) = 0;
 
  protected:
   ~Host() = default;

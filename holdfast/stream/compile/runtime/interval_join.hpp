@@ -61,8 +61,11 @@ class IntervalJoin : JoinRules<Definition> {
     const bool matched = meet_all<kSide>(graph, pairs_.find(key, hash), row, time.value);
     if (run_.failed) return;
     if (end_of<kSide>(time.value) <= now_) {  // No partner is to come.
-      if (!matched) show_alone<kSide>(graph, row);
-      return;
+      if (matched) return;
+      if constexpr (Rules::keeps(kSide))
+        return show_alone<kSide>(graph, row);
+      else
+        return drop_late<Definition>(run_, late_rows, row, now_, static_cast<std::size_t>(kSide));
     }
     Entry& entry = pairs_.at(key, hash);
     const auto at = add<kSide>(entry, row, time.value, next_number_++, matched);
@@ -110,7 +113,8 @@ class IntervalJoin : JoinRules<Definition> {
       stored.end_until(now_ - 1);
     return true;
   }
-  static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
+  static constexpr std::uint64_t rows_without_time = 0;
+  std::uint64_t late_rows = 0;  // That were dropped: without a partner, and not kept.
 
  private:
   template <class Row>

@@ -62,14 +62,14 @@ class OverRows {
     const auto time = Definition::time(row);
     if (!time.known) return static_cast<void>(++rows_without_time);
     if (stored_[kPassed].is_sweep_due()) end_idle();
-    if (kUnbounded && time.value <= now_) return static_cast<void>(++late_rows);
+    if (kUnbounded && time.value <= now_) return drop_late<Definition>(run_, late_rows, row, now_);
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     Entry& entry = partitions_.at(key);
     if (!has_all(entry)) return static_cast<void>(run_.failed = true);
     stored_[kFrames].took_row([this] { return bytes(); });
     const auto& passed = entry.value.passed;
-    if (passed && time.value <= *passed) return static_cast<void>(++late_rows);
+    if (passed && time.value <= *passed) return drop_late<Definition>(run_, late_rows, row, now_);
     if (passed && stored_[kPassed].ends()) change(kPassed, entry, entry.value.passed_mark);
     auto* const item = make_item(row, time.value, next_number_++);
     wait(entry, item);

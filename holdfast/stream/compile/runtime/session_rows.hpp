@@ -44,7 +44,7 @@ class SessionRows {
     auto* const known = sessions_.find(key, hash);
     if (time.value + Definition::kGapMs - 1 <= now_ &&
         (known == nullptr || !is_near(known->value, time.value)))
-      return static_cast<void>(++late_rows);
+      return drop_late<Definition>(run_, late_rows, row, now_);
     auto& entry = known == nullptr ? sessions_.at(key, hash) : *known;
     auto& item = add(entry, row, time.value, next_number_++);
     stored_.come(item.mark, key_of(entry.key, item));

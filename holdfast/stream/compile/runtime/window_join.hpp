@@ -134,7 +134,8 @@ class WindowJoin : JoinRules<Definition> {
   void take(Graph&, Change, const RowOn<kSide>& row) {
     const auto end = end_of<kSide>(row);
     if (!end.known) return static_cast<void>(++rows_without_time);
-    if (end.value - 1 <= now_) return static_cast<void>(++late_rows);
+    if (end.value - 1 <= now_)
+      return drop_late<Definition>(run_, late_rows, row, now_, static_cast<std::size_t>(kSide));
     const auto key = Rules::template key<kSide>(row, run_);
     if (run_.failed) return;
     auto& item = window_at(end.value).template add<kSide>(key, row, next_number_++);
