@@ -85,9 +85,11 @@ class Describe {
   }
   std::string operator()(const Group& group) const {
     std::string text = "Group by (" + all(group.keys) + ") of (" + all(group.aggregates) + ")";
-    if (group.by_columns)
-      return text + " in the windows [" + names_[group.start_column] + ", " +
-             names_[group.end_column] + ")";
+    if (group.by_columns) {
+      text +=
+          " in the windows [" + names_[group.start_column] + ", " + names_[group.end_column] + ")";
+      return group.lateness_ms == 0 ? text : text + ", changed for " + ms(group.lateness_ms);
+    }
     return group.windowed ? text + " in " + text_of(group.window, names_) : text;
   }
   std::string operator()(const Join& join) const {

@@ -70,6 +70,9 @@ struct Group {
   bool windowed = false, by_columns = false;
   Window window;
   std::uint32_t start_column = 0, end_column = 0;
+  // Rows that come so long behind the end of a window change what was shown of it. Else such rows
+  // are late. Of windows by columns.
+  std::int64_t lateness_ms = 0;
 };
 
 // Its result depends on the order of rows: it is not put together of parts.

@@ -334,6 +334,21 @@ Result<NodeId> PlanGraph::settle_join(NodeId node, Position at_place) {
   return add(std::move(join), std::move(inputs), std::move(shown), changes);
 }
 
+bool PlanGraph::follows_clock(NodeId node) const {
+  std::vector<NodeId> open{node};
+  std::vector<bool> seen(nodes_.size());
+  while (!open.empty()) {
+    const auto& next = nodes_[open.back()];
+    open.pop_back();
+    if (std::holds_alternative<ProcessingTime>(next.what)) return true;
+    for (const auto input : next.inputs) {
+      if (!seen[input]) open.push_back(input);
+      seen[input] = true;
+    }
+  }
+  return false;
+}
+
 NodeId PlanGraph::copy(NodeId node, Plan& plan, std::vector<NodeId>& places) {
   constexpr NodeId kNowhere = ~NodeId{0};
   if (places[node] != kNowhere) return places[node];

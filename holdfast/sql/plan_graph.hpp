@@ -20,6 +20,8 @@ class PlanGraph {
   const Node& at(NodeId node) const { return nodes_[node]; }
   const std::vector<Column>& columns(NodeId node) const { return nodes_[node].columns; }
   bool updating(NodeId node) const { return nodes_[node].updating; }
+  // Whether the times of a node are those of the clock, or some of them.
+  bool follows_clock(NodeId node) const;
 
   Result<NodeId> add(Operator what, std::vector<NodeId> inputs, std::vector<Column> columns,
                      bool updating);

@@ -277,8 +277,9 @@ Result<NodeId> QueryPlanner::named(const std::string& name, Position at) {
   return graph_.add(Scan{table, false}, {}, table->columns, false);
 }
 
-Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog) {
-  QueryPlanner planner(catalog);
+Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog,
+                     std::int64_t lateness_ms) {
+  QueryPlanner planner(catalog, lateness_ms);
   HF_ASSIGN_OR_RETURN(NodeId node, planner.query(*statement.query));
   PlanGraph& graph = planner.graph();
   const Table* sink = nullptr;

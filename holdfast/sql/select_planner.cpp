@@ -294,7 +294,7 @@ class SelectPlanner {
     if (relation_.windowing && !windowed)
       return unsupported_at(select_.at, "grouping a window's rows without the window",
                             "GROUP BY window_start, window_end, …");
-    if (windowed && graph_.updating(relation_.node))
+    if (windowed && graph_.updating(relation_.node) && planner_.lateness_ms() == 0)
       return unsupported_at(select_.at, "a window of rows that change");
     Group group;
     group.windowed = windowed;
@@ -302,6 +302,8 @@ class SelectPlanner {
     group.end_column = keys.end;
     if (relation_.windowing) HF_RETURN_IF_ERROR(apply_windows(keys, group));
     group.by_columns = windowed && group.window.size_ms == 0;
+    if (windowed && !graph_.follows_clock(relation_.node))
+      group.lateness_ms = planner_.lateness_ms();
     if (!windowed) {  // One bound alone is a key as others are.
       for (const auto bound : {keys.start, keys.end}) {
         if (bound == kNoWindowColumn) continue;
@@ -330,7 +332,7 @@ class SelectPlanner {
     const bool ordered = std::any_of(aggregates_.begin(), aggregates_.end(),
                                      [](const Aggregate& one) { return depends_on_order(one); });
     if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window() ||
-        ordered)
+        ordered || planner_.lateness_ms() != 0)
       return planner_.assign_windows(relation_);
     group.window = windowing.window;
     relation_.windowing.reset();
@@ -375,8 +377,9 @@ class SelectPlanner {
                             "the aggregate wants take_back(), or merge() if the order of rows "
                             "does not count");
     }
+    const bool alone = aggregates_.empty() && !group.keys.empty();  // DISTINCT: a row stays.
     const bool changes = graph_.updating(relation_.node) ||
-                         (!group.windowed && !(aggregates_.empty() && !group.keys.empty()));
+                         (group.windowed ? group.lateness_ms != 0 && !aggregates_.empty() : !alone);
     group.aggregates = std::move(aggregates_);
     if (!sets_.empty()) {
       HF_ASSIGN_OR_RETURN(relation_.node, expanded(graph_, relation_.node, sets_, group));

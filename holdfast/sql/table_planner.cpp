@@ -60,6 +60,11 @@ const syntax::Select* plain_select(const syntax::Query& query, const UserFunctio
   return select;
 }
 
+// As in Flink.
+Error lateness_of_session(Position at) {
+  return unsupported_at(at, "SESSION with 'table.exec.emit.late-fire.enabled'");
+}
+
 void split(const syntax::Expression& e, std::vector<const syntax::Expression*>& into) {
   if (e.form != Form::kBinary || e.name != "AND") return into.push_back(&e);
   split(*e.arguments[0], into);
@@ -88,7 +93,8 @@ Result<Relation> QueryPlanner::table(const syntax::TableReference& reference) {
 }
 
 Status QueryPlanner::add_window(Relation& relation, const syntax::WindowCall& call) {
-  if (graph_.updating(relation.node))
+  const bool session = call.function == "SESSION";
+  if (graph_.updating(relation.node) && (lateness_ms_ == 0 || session))
     return unsupported_at(call.at, call.function + " of rows that change");
   HF_ASSIGN_OR_RETURN(const auto column, time_of_window(relation, call.time_column, call.at));
   std::vector<const syntax::Expression*> sizes;
@@ -108,6 +114,9 @@ Result<std::uint32_t> QueryPlanner::time_of_window(Relation& relation, const std
                                                    Position at, const std::string& qualifier) {
   auto& scope = relation.scope;
   HF_ASSIGN_OR_RETURN(const auto column, find_column(scope, name, at, qualifier));
+  // A window's rows change until its lateness is over, others at any time.
+  if (scope.columns[column].role == Role::kTime && graph_.updating(relation.node))
+    return unsupported_at(at, "a window of rows that change");
   if (scope.columns[column].is_time()) return column;
   if (scope.columns[column].role != Role::kProcessing)
     return error_at(at, escape(name) + " is no time attribute",
@@ -140,11 +149,13 @@ Status QueryPlanner::assign_windows(Relation& relation) {
   }
   relation.windowing.reset();
   HF_ASSIGN_OR_RETURN(relation.node, graph_.add(AssignWindows{windowing.window}, {relation.node},
-                                                with_bounds(graph_.columns(relation.node)), false));
+                                                with_bounds(graph_.columns(relation.node)),
+                                                graph_.updating(relation.node)));
   return {};
 }
 
 Status QueryPlanner::assign_sessions(Relation& relation, std::vector<ExpressionPointer> keys) {
+  if (lateness_ms_ != 0) return lateness_of_session(relation.windowing->at);
   AssignSessions sessions;
   sessions.time_column = relation.windowing->window.time_column;
   sessions.gap_ms = relation.windowing->window.size_ms;
@@ -308,8 +319,8 @@ Result<NodeId> QueryPlanner::versions_of(NodeId node, std::vector<std::uint32_t>
   const NodeId ranked = graph_.at(node).inputs[0];
   const auto* rank = std::get_if<Rank>(&graph_.at(ranked).what);
   if (rank == nullptr || rank->last != 1 || rank->ranking != Ranking::kRowNumber ||
-      rank->by_columns || rank->order.size() != 1 || !rank->order[0].descending ||
-      rank->order[0].value->operation != Operation::kColumn ||
+      rank->by_columns || graph_.updating(graph_.at(ranked).inputs[0]) || rank->order.size() != 1 ||
+      !rank->order[0].descending || rank->order[0].value->operation != Operation::kColumn ||
       !graph_.columns(ranked)[rank->order[0].value->column].is_time())
     return none;
   const NodeId source = graph_.at(ranked).inputs[0];

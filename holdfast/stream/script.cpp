@@ -33,18 +33,69 @@ Result<Script> Script::prepare(std::string_view text, const OwnFunctions& functi
     } else if (const auto* dropped = std::get_if<sql::syntax::DropFunction>(&statement)) {
       HF_RETURN_IF_ERROR(script.catalog_->functions().drop(*dropped));
     } else if (const auto* query = std::get_if<sql::syntax::QueryStatement>(&statement)) {
-      HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(*query, *script.catalog_));
-      if (plan.sink != nullptr && plan.sink == script.late_rows_)
-        return sql::error_at(query->at, "the table " + escape(plan.sink->name) +
-                                            " takes the query's late rows; its own rows go to "
-                                            "another one");
-      plan.late_rows = script.late_rows_;
-      script.plans_.push_back(std::move(plan));
+      HF_RETURN_IF_ERROR(script.add_query(*query));
     } else {
       HF_RETURN_IF_ERROR(script.set(std::get<sql::syntax::SetOption>(statement).option));
     }
   }
   return script;
+}
+
+Status Script::add_query(const sql::syntax::QueryStatement& query) {
+  HF_ASSIGN_OR_RETURN(const auto lateness_ms, late_fire_.lateness_ms(query.at));
+  HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(query, *catalog_, lateness_ms));
+  if (plan.sink != nullptr && plan.sink == late_rows_)
+    return sql::error_at(query.at, "the table " + escape(plan.sink->name) +
+                                       " takes the query's late rows; its own go to another one");
+  plan.late_rows = late_rows_;
+  plans_.push_back(std::move(plan));
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view kLateFireEnabled = "table.exec.emit.late-fire.enabled",
+                           kLateFireDelay = "table.exec.emit.late-fire.delay",
+                           kAllowLateness = "table.exec.emit.allow-lateness";
+
+// "0", and so on: duration_of() takes no time that is none.
+bool is_no_time(std::string_view text) { return text == "0" || text == "0 s" || text == "0 ms"; }
+
+}  // namespace
+
+Result<bool> LateFire::set(const sql::syntax::Option& option) {
+  const auto& value = option.value;
+  if (option.key == kLateFireEnabled) {
+    if (value != "true" && value != "false")
+      return sql::error_at(
+          option.at, escape(option.key) + " '" + escape(value) + "': there are true and false");
+    enabled = value == "true";
+    return true;
+  }
+  if (option.key == kLateFireDelay) {
+    if (is_no_time(value)) return true;
+    return sql::unsupported_at(option.at, escape(option.key) + " = '" + escape(value) + "'",
+                               "with '0 s' each late row changes what was shown at once");
+  }
+  if (option.key != kAllowLateness) return false;
+  allowed = {};
+  if (is_no_time(value)) return true;
+  const auto time = duration_of(value, option.key);
+  if (!time) return sql::error_at(option.at, time.error().detail);
+  allowed = *time;
+  return true;
+}
+
+Result<std::int64_t> LateFire::lateness_ms(sql::Position at) const {
+  if (enabled == (allowed.count() != 0)) return allowed.count();
+  if (enabled)
+    return sql::error_at(at,
+                         std::string(kLateFireEnabled) + " wants " + std::string(kAllowLateness),
+                         "SET 'table.exec.emit.allow-lateness' = '1 min'");
+  return sql::error_at(at,
+                       std::string(kAllowLateness) + " wants " + std::string(kLateFireEnabled) +
+                           ": without it late rows are dropped, as in Flink",
+                       "SET 'table.exec.emit.late-fire.enabled' = 'true'");
 }
 
 Status Script::set(const sql::syntax::Option& option) {
@@ -82,6 +133,8 @@ Status Script::set(const sql::syntax::Option& option) {
     side_by_side_ = option.value == "false";
     return {};
   }
+  HF_ASSIGN_OR_RETURN(const bool of_late_fire, late_fire_.set(option));
+  if (of_late_fire) return {};
   const bool of_zone = option.key == "table.local-time-zone";
   if (of_zone && option.value == "UTC") return {};
   if (option.key == "execution.runtime-mode" && option.value == "streaming") return {};

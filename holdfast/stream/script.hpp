@@ -73,6 +73,17 @@ struct ScriptOptions {
 // Functions of the program, which SQL calls by these names (sql/function.hpp).
 using OwnFunctions = std::vector<std::pair<std::string, functions::Definition>>;
 
+// What SET 'table.exec.emit.…' says of rows that come behind the end of their window.
+struct LateFire {
+  bool enabled = false;
+  std::chrono::milliseconds allowed{0};
+
+  // False: `option` is none of these.
+  Result<bool> set(const sql::syntax::Option& option);
+  // Of a query at this place; 0: such rows are late.
+  Result<std::int64_t> lateness_ms(sql::Position at) const;
+};
+
 class Script {
  public:
   static Result<Script> prepare(std::string_view text, const OwnFunctions& functions = {});
@@ -98,6 +109,7 @@ class Script {
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 StateStore* state, QueryMonitor* monitor) const;
   Status set(const sql::syntax::Option& option);
+  Status add_query(const sql::syntax::QueryStatement& query);
   // SET 'late-rows.table': of the queries behind it; '' ends it.
   Status set_late_rows(const sql::syntax::Option& option);
   // False: `option` is not one of these.
@@ -114,7 +126,8 @@ class Script {
 
   std::unique_ptr<sql::Catalog> catalog_ = std::make_unique<sql::Catalog>();
   std::vector<sql::Plan> plans_;
-  const sql::Table* late_rows_ = nullptr;  // Of the next query.
+  const sql::Table* late_rows_ = nullptr;  // These two are of the next query.
+  LateFire late_fire_;
   std::chrono::milliseconds interval_{0};
   std::chrono::milliseconds idle_state_{0};  // How long it is kept; 0: without end.
   StatePlace state_place_;

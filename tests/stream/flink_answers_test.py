@@ -134,6 +134,24 @@ def check_replacing_nothing():
                                              ("REPLACE(s, '', s)", text_expressions.of(lambda text: text.replace('', text)))], rows)
 
 
+def check_late_rows_change_windows():
+    """Flink's late fire, in the older form of windows, which is the only one there that has it."""
+    rows = ((1, 1, 1), (3, 1, 2), (13, 1, 3), (4, 1, 4), (5, 2, 5), (25, 1, 6), (6, 1, 7), (14, 1, 8), (50, 1, 9), (24, 1, 10))
+    head = table(''.join(f'{at(second)},{k},{v}\n' for second, k, v in rows),
+                 "ts TIMESTAMP(3), k INT, v INT, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND")
+    fire = "SET 'table.exec.emit.late-fire.enabled' = 'true';\nSET 'table.exec.emit.late-fire.delay' = '0 s';\n" \
+        "SET 'table.exec.emit.allow-lateness' = '15 s';\n"
+    sums = "SELECT TUMBLE_START(ts, INTERVAL '10' SECOND) AS s, k, COUNT(*) AS n, SUM(v) AS v FROM t GROUP BY TUMBLE(ts, INTERVAL '10' SECOND), k"
+    both(head + sums, f'{at(0)},1,2,3', f'{at(10)},1,1,3', f'{at(20)},1,1,6', f'{at(50)},1,1,9')
+    both(head + fire + sums, f'+I,{at(0)},1,2,3', f'-U,{at(0)},1,2,3', f'+U,{at(0)},1,3,7', f'+I,{at(0)},2,1,5', f'+I,{at(10)},1,1,3',
+         f'-U,{at(0)},1,3,7', f'+U,{at(0)},1,4,14', f'-U,{at(10)},1,1,3', f'+U,{at(10)},1,2,11', f'+I,{at(20)},1,1,6', f'+I,{at(50)},1,1,9')
+    both(head + fire + "SELECT TUMBLE_START(w, INTERVAL '20' SECOND), SUM(n) FROM (SELECT TUMBLE_ROWTIME(ts, INTERVAL '10' SECOND) AS w, k, "
+         "COUNT(*) AS n FROM t GROUP BY TUMBLE(ts, INTERVAL '10' SECOND), k) x GROUP BY TUMBLE(w, INTERVAL '20' SECOND)",
+         f'+I,{at(0)},5', f'-U,{at(0)},5', f'+U,{at(0)},2', f'-U,{at(0)},2', f'+U,{at(0)},6', f'-U,{at(0)},6', f'+U,{at(0)},5',
+         f'-U,{at(0)},5', f'+U,{at(0)},7', f'+I,{at(20)},1', f'+I,{at(40)},1')
+    both(head + fire + "SELECT COUNT(*) FROM t GROUP BY SESSION(ts, INTERVAL '2' SECOND)", code=2)
+
+
 def main():
     global DIRECTORY
     checks = [value for name, value in globals().items() if name.startswith('check_')]

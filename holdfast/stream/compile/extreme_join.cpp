@@ -86,7 +86,8 @@ class Search {
       const bool ends_once =
           group_->by_columns || group_->window.size_ms == group_->window.slide_ms;
       const bool of_windows = !group_->by_columns || join_.form == sql::JoinForm::kWindow;
-      return group_->windowed && ends_once && of_windows && !group_->window.cumulates &&
+      return group_->windowed && group_->lateness_ms == 0 && ends_once && of_windows &&
+             !group_->window.cumulates &&
              (join_.form == sql::JoinForm::kRegular || join_.form == sql::JoinForm::kWindow);
     }
     return false;

@@ -73,7 +73,9 @@ class NodeWriter {
   }
   Made operator()(const sql::Group& group) {
     if (group.keys.size() > kMostKeys) return not_compiled("a group by more than 64 columns");
-    const bool retracts = !group.windowed && plan_.nodes[node_.inputs[0]].updating;
+    const bool corrects = group.lateness_ms != 0;
+    const bool changes = !group.windowed || corrects;  // What was shown of a group.
+    const bool retracts = changes && plan_.nodes[node_.inputs[0]].updating;
     HF_ASSIGN_OR_RETURN(const auto state, state_type(group.aggregates, retracts, parts_));
     begin(input_row(0));
     alias("Out", "Row" + self_);
@@ -83,18 +85,18 @@ class NodeWriter {
     gather("add", group.aggregates);
     if (retracts) gather("take_back", group.aggregates);
     const bool holds = graph::RunningAggregate::any_holds_values(group.aggregates, retracts);
-    if (!group.windowed) {
-      constant("bool", "kRetracts", retracts ? "true" : "false");
-      constant("bool", "kHoldsValues", holds ? "true" : "false");
-    }
+    if (changes) constant("bool", "kRetracts", retracts ? "true" : "false");
+    if (!group.windowed) constant("bool", "kHoldsValues", holds ? "true" : "false");
+    if (corrects) constant("std::int64_t", "kLatenessMs", std::to_string(group.lateness_ms));
     made_.fetches = !group.windowed && !holds;
     out(group);
     group_times(group);
     made_.member = !group.windowed    ? "RunningGroups"
+                   : corrects         ? "CorrectedGroups"
                    : group.by_columns ? "WindowGroups"
                                       : "SliceGroups";
     made_.slices = group.windowed && !group.by_columns;
-    made_.texts_move = !group.windowed;
+    made_.texts_move = changes;
     // Without keys there is a group at the end, also where there was no row.
     made_.passes = group.windowed || group.keys.empty();
     return end();

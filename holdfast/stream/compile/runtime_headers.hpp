@@ -8,14 +8,14 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kCivilHeader, kClockRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader,
-    kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader, kInterfaceHeader,
-    kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader,
-    kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
-    kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
-    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader, kValuePartsHeader,
-    kValuesHeader, kWindowJoinHeader;
+    kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kEarliestRowHeader,
+    kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader,
+    kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader,
+    kMarkHeader, kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader,
+    kRankedRowsHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
+    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
+    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader,
+    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
@@ -32,6 +32,7 @@ inline constexpr std::array<RuntimeHeader, 42> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/bytes.hpp", kBytesHeader},
     {"holdfast/stream/compile/runtime/changes.hpp", kChangesHeader},
     {"holdfast/stream/compile/runtime/clock_rows.hpp", kClockRowsHeader},
+    {"holdfast/stream/compile/runtime/corrected_groups.hpp", kCorrectedGroupsHeader},
     {"holdfast/stream/compile/runtime/earliest_row.hpp", kEarliestRowHeader},
     {"holdfast/stream/compile/runtime/further_aggregates.hpp", kFurtherAggregatesHeader},
     {"holdfast/stream/compile/runtime/graph.hpp", kGraphHeader},

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/stream/graph/corrected_groups.hpp>
 #include <holdfast/stream/graph/earliest_row.hpp>
 #include <holdfast/stream/graph/group_operators.hpp>
 #include <holdfast/stream/graph/join_operators.hpp>
@@ -39,6 +40,7 @@ class Make {
   Made operator()(const sql::ProcessingTime&) const { return std::make_unique<ClockRows>(parts_); }
   Made operator()(const sql::Group& group) const {
     if (!group.windowed) return std::make_unique<RunningGroups>(parts_, retracts_);
+    if (group.lateness_ms != 0) return std::make_unique<CorrectedGroups>(parts_, retracts_);
     if (group.by_columns) return std::make_unique<WindowGroups>(parts_);
     return std::make_unique<SliceGroups>(parts_);
   }

@@ -11,32 +11,6 @@ namespace {
 constexpr std::int64_t kHalfOfSlices = std::int64_t{1} << 49;
 constexpr std::int64_t kParts = 1;  // Of running groups: the slice of the parts of their values.
 
-// Each aggregate whose filter holds, with the value of its argument: visit(i, value) -> Status.
-template <class Visit>
-Status for_each_value(const sql::Group& group, const sql::Row& row, Visit visit) {
-  sql::Value value;
-  for (std::size_t i = 0; i < group.aggregates.size(); ++i) {
-    const auto& aggregate = group.aggregates[i];
-    if (aggregate.filter != nullptr) {
-      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.filter, row, value));
-      if (!value.is_true()) continue;
-    }
-    if (aggregate.argument != nullptr)
-      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
-    HF_RETURN_IF_ERROR(visit(i, value));
-  }
-  return {};
-}
-
-Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row) {
-  row.resize(group.keys.size());
-  for (std::size_t i = 0; i < group.keys.size(); ++i) {
-    if (!sql::take_bytes(key, group.keys[i]->type, row[i]))
-      return Error{Errc::kCorrupt, "a key of the state is none of this query"};
-  }
-  return {};
-}
-
 // Of groups that hold values all are in memory: their parts would have to be fetched, too.
 std::optional<StateStore::Grouping> grouping_of(const sql::Group& group, bool retracts) {
   if (RunningAggregate::any_holds_values(group.aggregates, retracts)) return {};
@@ -52,6 +26,15 @@ std::string key_of_part(std::string_view group, std::size_t aggregate, std::int6
 }
 
 }  // namespace
+
+Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row) {
+  row.resize(group.keys.size());
+  for (std::size_t i = 0; i < group.keys.size(); ++i) {
+    if (!sql::take_bytes(key, group.keys[i]->type, row[i]))
+      return Error{Errc::kCorrupt, "a key of the state is none of this query"};
+  }
+  return {};
+}
 
 Result<std::vector<std::int64_t>> OperatorStore::slices() {
   HF_ASSIGN_OR_RETURN(const auto all, store_.slices());

@@ -13,6 +13,26 @@
 
 namespace holdfast::stream::graph {
 
+// Each aggregate whose filter holds, with the value of its argument: visit(i, value) -> Status.
+template <class Visit>
+Status for_each_value(const sql::Group& group, const sql::Row& row, Visit visit) {
+  sql::Value value;
+  for (std::size_t i = 0; i < group.aggregates.size(); ++i) {
+    const auto& aggregate = group.aggregates[i];
+    if (aggregate.filter != nullptr) {
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.filter, row, value));
+      if (!value.is_true()) continue;
+    }
+    if (aggregate.argument != nullptr)
+      HF_RETURN_IF_ERROR(sql::evaluate(*aggregate.argument, row, value));
+    HF_RETURN_IF_ERROR(visit(i, value));
+  }
+  return {};
+}
+
+// The keys of a group, of their bytes.
+Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row);
+
 // A store's slices that belong to one operator, by the times that it knows them by.
 class OperatorStore : public StateStore {
  public:

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <holdfast/stream/compile/runtime/clock_rows.hpp>
+#include <holdfast/stream/compile/runtime/corrected_groups.hpp>
 #include <holdfast/stream/compile/runtime/earliest_row.hpp>
 #include <holdfast/stream/compile/runtime/graph_groups.hpp>
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>

@@ -1,0 +1,216 @@
+// Groups of windows that late rows change, interpreted and compiled, beside a model that knows all
+// rows: over lives that go on as one another, with rows that are taken back and without.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <holdfast/base/random.hpp>
+#include <holdfast/stream/graph/corrected_groups.hpp>
+
+#include "operator_twins.hpp"
+
+namespace holdfast::stream::graph {
+namespace {
+
+// A row is a number and the end of its window, which is its start, too: no operator asks.
+constexpr std::int64_t kKeys = 5, kWindowLengthMs = 70, kLateMs = 100;
+
+// COUNT(*), SUM(number), MAX(number) by the number modulo 5.
+Subject corrected_groups(bool retracts) {
+  Subject subject;
+  sql::Group group;
+  group.keys.push_back(sql::made(sql::Operation::kModulo, sql::kBigIntType, {}, column(0),
+                                 sql::literal_of(sql::Value::of(kKeys), sql::kBigIntType, {})));
+  for (const auto kind :
+       {sql::AggregateKind::kCount, sql::AggregateKind::kSum, sql::AggregateKind::kMax}) {
+    sql::Aggregate aggregate;
+    aggregate.kind = kind;
+    aggregate.type = sql::kBigIntType;
+    if (kind != sql::AggregateKind::kCount) aggregate.argument = column(0);
+    group.aggregates.push_back(std::move(aggregate));
+  }
+  group.windowed = group.by_columns = true;
+  group.start_column = group.end_column = 1;
+  group.lateness_ms = kLateMs;
+  subject.node.what = std::move(group);
+  subject.node.columns.assign(7, {"c", sql::kBigIntType});
+  subject.make = [retracts](const Parts& parts) {
+    return std::make_unique<CorrectedGroups>(parts, retracts);
+  };
+  return subject;
+}
+
+template <bool kMayRetract>
+struct CompiledCorrectedGroups {
+  using Row = graph::Row;
+  using Number = std::int64_t;
+  using Key = query::KeyOf<Number>;
+  using Out = query::RowOf<Number, Number, Number, Number, Number, Number, Number>;
+  using Greatest = query::Extreme<Number, true>;
+  using State = query::StateOf<
+      query::Count, query::SumOfIntegers<Number>,
+      std::conditional_t<kMayRetract, query::OfValues<Number, Greatest, false>, Greatest>>;
+  static constexpr std::int64_t kNode = 0, kLatenessMs = kLateMs;
+  static constexpr bool kRetracts = kMayRetract;
+  static Key key(const Row& row, query::Run&) {
+    return Key(query::some(row.get<0>().value % kKeys));
+  }
+  static query::Maybe<Number> start(const Row& row) { return row.get<1>(); }
+  static query::Maybe<Number> end(const Row& row) { return row.get<1>(); }
+  static void add(State& state, const Row& row, query::Run&) {
+    state.template get<0>().add();
+    state.template get<1>().add(row.get<0>());
+    state.template get<2>().add(row.get<0>());
+  }
+  static void take_back(State& state, const Row& row, query::Run&) {
+    state.template get<0>().take_back();
+    state.template get<1>().take_back(row.get<0>());
+    if constexpr (kMayRetract) state.template get<2>().take_back(row.get<0>());
+  }
+  static Out out(const Key& key, const State& state, Number start, Number end, query::Run& run) {
+    return Out(key.template get<0>(), state.template get<0>().result(run),
+               state.template get<1>().result(run), state.template get<2>().result(run),
+               query::some(start), query::some(end), query::some(end - 1));
+  }
+  static void give(Shown& all, query::Change change, const Out& row) {
+    show_compiled(all, change, row);
+  }
+};
+
+class CorrectedModel {
+ public:
+  Shown take(RowKind kind, std::int64_t number, std::int64_t end) {
+    if (end - 1 + kLateMs <= watermark_) return ++late, Shown();
+    const std::pair place(end, number % kKeys);
+    auto& rows = groups_[place];
+    const auto before = rows;
+    if (adds(kind)) {
+      rows.insert(number);
+    } else if (const auto found = rows.find(number); found != rows.end()) {
+      rows.erase(found);
+    } else {
+      return {};
+    }
+    if (end - 1 > watermark_) return {};
+    if (before.empty()) return {row(RowKind::kInsert, place, rows)};
+    if (rows.empty()) return {row(RowKind::kDelete, place, before)};
+    return {row(RowKind::kUpdateBefore, place, before), row(RowKind::kUpdateAfter, place, rows)};
+  }
+  Shown advance(std::int64_t watermark) {
+    Shown all;
+    for (const auto& [place, rows] : groups_) {
+      const auto last = place.first - 1;
+      if (last > watermark_ && last <= watermark && !rows.empty())
+        all.push_back(row(RowKind::kInsert, place, rows));
+    }
+    return watermark_ = std::max(watermark_, watermark), all;
+  }
+  std::uint64_t late = 0;
+
+ private:
+  using Group = std::pair<std::int64_t, std::int64_t>;
+  static std::string row(RowKind kind, const Group& place,
+                         const std::multiset<std::int64_t>& rows) {
+    std::int64_t sum = 0;
+    for (const auto number : rows)
+      sum += number;
+    return shown(kind, {place.second, static_cast<std::int64_t>(rows.size()), sum, *rows.rbegin(),
+                        place.first, place.first, place.first - 1});
+  }
+
+  std::map<Group, std::multiset<std::int64_t>> groups_;
+  std::int64_t watermark_ = kNoWatermark;
+};
+
+template <bool kMayRetract>
+void check_corrected_groups(unsigned seed) {
+  SCOPED_TRACE(seed);
+  const auto subject = corrected_groups(kMayRetract);
+  using Compiled = query::CorrectedGroups<CompiledCorrectedGroups<kMayRetract>>;
+  Random random(seed);
+  Place place;
+  test_idle_ms = 0;
+  World one(place / "one", kMuchMemory), other(place / "other", kMuchMemory);
+  CorrectedModel model;
+  std::int64_t now = 1'000, watermark = kNoWatermark;
+  bool swapped = false;
+  std::uint64_t late = 0;
+  const auto begin = [&] {
+    late = model.late;
+    one.begin(subject, swapped ? begin_compiled<Compiled> : begin_interpreted,
+              {watermark, watermark});
+    other.begin(subject, swapped ? begin_interpreted : begin_compiled<Compiled>,
+                {watermark, watermark});
+    swapped = !swapped;
+  };
+  begin();
+  std::vector<std::pair<std::int64_t, std::int64_t>> given;
+  std::size_t corrections = 0;
+  for (int step = 0; step < 5'000; ++step) {
+    const auto kind_of_step = random.below(100);
+    Shown wanted;
+    one.process->rows.clear(), other.process->rows.clear();
+    if (kind_of_step < 80) {
+      const auto time = now - static_cast<std::int64_t>(random.below(300));
+      std::pair row(static_cast<std::int64_t>(random.below(200)),
+                    time + kWindowLengthMs - time % kWindowLengthMs);
+      auto kind = RowKind::kInsert;
+      if (kMayRetract && !given.empty() && random.below(3) == 0) {
+        const auto which = given.size() - 1 - random.below(std::min<std::size_t>(given.size(), 60));
+        std::swap(given[which], given.back());
+        row = given.back();
+        given.pop_back();
+        kind = random.below(2) == 0 ? RowKind::kDelete : RowKind::kUpdateBefore;
+      } else {
+        given.push_back(row);
+      }
+      wanted = model.take(kind, row.first, row.second);
+      corrections += wanted.size() == 2;
+      one.process->take(0, kind, row.first, row.second);
+      other.process->take(0, kind, row.first, row.second);
+    } else if (kind_of_step < 96) {
+      now += static_cast<std::int64_t>(random.below(25));
+      if (now - 120 <= watermark) continue;
+      watermark = now - 120;
+      if (random.below(4) == 0) watermark += (kWindowLengthMs - watermark % kWindowLengthMs) - 1;
+      wanted = model.advance(watermark);
+      one.process->advance(0, watermark);
+      other.process->advance(0, watermark);
+    } else {
+      one.complete(), other.complete();
+      if (kind_of_step == 99) begin();
+    }
+    ASSERT_EQ(one.process->rows, wanted) << step;
+    ASSERT_EQ(other.process->rows, wanted) << step;
+    ASSERT_EQ(one.process->late_rows(), model.late - late) << step;
+    ASSERT_EQ(other.process->late_rows(), model.late - late) << step;
+  }
+  EXPECT_GT(corrections, 100u);
+  EXPECT_GT(model.late, 100u);
+  one.process->rows.clear(), other.process->rows.clear();
+  const auto rest = model.advance(kEndOfTime);
+  one.process->advance(0, kEndOfTime), other.process->advance(0, kEndOfTime);
+  EXPECT_EQ(one.process->rows, rest);
+  EXPECT_EQ(other.process->rows, rest);
+  one.complete(), other.complete();
+  one.complete(), other.complete();
+  EXPECT_EQ(one.bytes() + other.bytes(), 0u) << "behind the end";
+}
+
+TEST(CorrectedGroups, ALateRowChangesWhatWasShownUntilItsTimeIsOver) {
+  for (const unsigned seed : {1u, 2u, 3u})
+    check_corrected_groups<false>(seed);
+}
+
+TEST(CorrectedGroups, RowsThatAreTakenBackDoSo) {
+  for (const unsigned seed : {1u, 2u, 3u})
+    check_corrected_groups<true>(seed);
+}
+
+}  // namespace
+}  // namespace holdfast::stream::graph
