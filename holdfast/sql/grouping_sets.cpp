@@ -26,6 +26,38 @@ bool is_group_window(const syntax::Expression& e) {
          (e.name == "TUMBLE" || e.name == "HOP" || e.name == "SESSION");
 }
 
+bool is_row_window(const syntax::Expression& e) {
+  return e.form == syntax::Form::kCall && e.over == nullptr &&
+         (e.name == "TUMBLE_ROWS" || e.name == "HOP_ROWS");
+}
+
+Status bind_row_window(const syntax::Expression& call, Group& group) {
+  constexpr std::int64_t kMostOpen = 1000, kMostRows = 1'000'000'000;
+  const bool hops = call.name == "HOP_ROWS";
+  const auto wrong = [&](const std::string& what) {
+    return error_at(call.at, call.name + what,
+                    hops ? "HOP_ROWS(slide, size)" : "TUMBLE_ROWS(size)");
+  };
+  if (group.row_size != 0) return error_at(call.at, "a query has one window");
+  if (call.arguments.size() != (hops ? 2 : 1) || call.star || call.distinct || call.has_filter)
+    return wrong(hops ? " wants two numbers of rows" : " wants one number of rows");
+  std::vector<std::int64_t> rows;
+  for (const auto& argument : call.arguments) {
+    const auto number = argument->form == syntax::Form::kNumber
+                            ? value_of(argument->text, kBigIntType)
+                            : std::optional<Value>();
+    if (!number || number->number < 1 || number->number > kMostRows)
+      return wrong(" wants numbers of 1 to " + std::to_string(kMostRows));
+    rows.push_back(static_cast<std::int64_t>(number->number));
+  }
+  group.row_size = rows.back();
+  group.row_slide = rows.front();
+  if (group.row_slide > group.row_size) return wrong(": the slide is no longer than the window");
+  if ((group.row_size - 1) / group.row_slide >= kMostOpen)
+    return wrong(": a row is in more than " + std::to_string(kMostOpen) + " windows");
+  return {};
+}
+
 Result<GroupKeys> bind_grouping_sets(const syntax::Select& select, const Scope& scope,
                                      std::uint32_t first_window_column,
                                      std::string_view group_window) {

@@ -28,6 +28,10 @@ struct GroupKeys {
 Error group_by_number(Position at);
 // GROUP BY TUMBLE(…) and its like.
 bool is_group_window(const syntax::Expression& e);
+// TUMBLE_ROWS(…) or HOP_ROWS(…) of GROUP BY (ours).
+bool is_row_window(const syntax::Expression& e);
+// Its size and slide, into `group`.
+Status bind_row_window(const syntax::Expression& call, Group& group);
 
 // The keys of a SELECT that has grouping sets. Each set says what the window is; other keys are in
 // some sets. `first_window_column`: of the three columns of a window that is not assigned yet;

@@ -90,6 +90,9 @@ class Describe {
           " in the windows [" + names_[group.start_column] + ", " + names_[group.end_column] + ")";
       return group.lateness_ms == 0 ? text : text + ", changed for " + ms(group.lateness_ms);
     }
+    if (group.row_size != 0)
+      return text + " in windows of " + std::to_string(group.row_size) + " rows, one each " +
+             std::to_string(group.row_slide);
     return group.windowed ? text + " in " + text_of(group.window, names_) : text;
   }
   std::string operator()(const Join& join) const {

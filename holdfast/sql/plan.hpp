@@ -73,6 +73,9 @@ struct Group {
   // Rows that come so long behind the end of a window change what was shown of it. Else such rows
   // are late. Of windows by columns.
   std::int64_t lateness_ms = 0;
+  // Windows of so many rows of one key, as they come; each `row_slide` rows one begins. A window is
+  // shown when it has all its rows. `windowed` is false then. 0: there are none.
+  std::int64_t row_size = 0, row_slide = 0;
 };
 
 // Its result depends on the order of rows: it is not put together of parts.

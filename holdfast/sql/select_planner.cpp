@@ -142,6 +142,7 @@ class SelectPlanner {
   // GROUP BY TUMBLE(ts, …): its bounds become columns whose names nobody can write.
   Status find_group_window() {
     for (const auto& key : select_.group_by) {
+      if (is_row_window(*key)) HF_RETURN_IF_ERROR(bind_row_window(*key, row_window_));
       if (!is_group_window(*key)) continue;
       if (relation_.windowing) return error_at(key->at, "a query has one window");
       if (key->arguments.empty() || key->arguments[0]->form != Form::kName)
@@ -250,6 +251,8 @@ class SelectPlanner {
   Result<GroupKeys> bind_keys() {
     GroupKeys keys;
     if (!select_.grouping_sets.empty()) {
+      if (row_window_.row_size != 0)
+        return unsupported_at(select_.at, "a window of rows with grouping sets");
       HF_ASSIGN_OR_RETURN(
           keys, bind_grouping_sets(select_, scope(), first_window_column(), group_function_));
       // GROUP BY () alone is what a SELECT of aggregates is without it: one row, also of no rows.
@@ -261,7 +264,7 @@ class SelectPlanner {
       keys.end = scope().window_column + 1;
     }
     for (const auto& key : select_.group_by) {
-      if (is_group_window(*key)) continue;
+      if (is_group_window(*key) || is_row_window(*key)) continue;
       HF_ASSIGN_OR_RETURN(auto bound, bind(*key, scope()));
       bound = folded(std::move(bound));  // As the columns of the SELECT are.
       if (key->form == syntax::Form::kNumber) return group_by_number(key->at);
@@ -296,7 +299,8 @@ class SelectPlanner {
                             "GROUP BY window_start, window_end, …");
     if (windowed && graph_.updating(relation_.node) && planner_.lateness_ms() == 0)
       return unsupported_at(select_.at, "a window of rows that change");
-    Group group;
+    HF_RETURN_IF_ERROR(check_row_window(windowed));
+    Group group = std::move(row_window_);
     group.windowed = windowed;
     group.start_column = keys.start;
     group.end_column = keys.end;
@@ -318,6 +322,15 @@ class SelectPlanner {
       group.keys.push_back(number_of_set(select_.at));
     }
     return place_group(std::move(group));
+  }
+
+  // Windows of rows count what comes, in its order.
+  Status check_row_window(bool windowed) const {
+    if (row_window_.row_size == 0) return {};
+    if (windowed || relation_.windowing) return error_at(select_.at, "a query has one window");
+    if (graph_.updating(relation_.node))
+      return unsupported_at(select_.at, "a window of rows that change");
+    return {};
   }
 
   // By slices where nothing but the group sees the windows, else row by row.
@@ -379,7 +392,8 @@ class SelectPlanner {
     }
     const bool alone = aggregates_.empty() && !group.keys.empty();  // DISTINCT: a row stays.
     const bool changes = graph_.updating(relation_.node) ||
-                         (group.windowed ? group.lateness_ms != 0 && !aggregates_.empty() : !alone);
+                         (group.windowed ? group.lateness_ms != 0 && !aggregates_.empty()
+                                         : !alone && group.row_size == 0);
     group.aggregates = std::move(aggregates_);
     if (!sets_.empty()) {
       HF_ASSIGN_OR_RETURN(relation_.node, expanded(graph_, relation_.node, sets_, group));
@@ -508,6 +522,7 @@ class SelectPlanner {
   const std::vector<syntax::OrderItem>& order_;
   Relation relation_;
   bool by_call_ = false;  // GROUP BY TUMBLE(…)
+  Group row_window_;      // TUMBLE_ROWS(…): the size and slide of it.
   Window group_window_;
   std::string group_function_;
   ExpressionPointer having_;

@@ -20,7 +20,7 @@ bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
     const auto* group = std::get_if<sql::Group>(&what);
     const auto* windows = std::get_if<sql::AssignWindows>(&what);
     if (group == nullptr && windows == nullptr) return false;
-    if (group != nullptr && sql::depends_on_order(*group)) return false;
+    if (group != nullptr && (sql::depends_on_order(*group) || group->row_size != 0)) return false;
     if (group != nullptr && (group->by_columns || (!group->windowed && !at_the_end))) return false;
     if (group != nullptr ? group->window.cumulates : windows->window.cumulates) return false;
     ++breakers;

@@ -58,6 +58,18 @@ Query Query::session(std::string_view time, std::chrono::milliseconds gap) const
   return windowed("SESSION", time, interval(gap));
 }
 
+Query Query::tumble_rows(std::int64_t size) const {
+  Query query = *this;
+  query.row_window_ = "TUMBLE_ROWS(" + std::to_string(size) + ")";
+  return query;
+}
+
+Query Query::hop_rows(std::int64_t slide, std::int64_t size) const {
+  Query query = *this;
+  query.row_window_ = "HOP_ROWS(" + std::to_string(slide) + ", " + std::to_string(size) + ")";
+  return query;
+}
+
 Query Query::group_by(std::vector<std::string> keys) const {
   Query query = *this;
   query.keys_ = std::move(keys);
@@ -80,6 +92,7 @@ std::string Query::sql() const {
   if (!where_.empty()) text += "\nWHERE " + joined(where_, " AND ");
   auto keys = keys_;
   if (!window_.empty()) keys.insert(keys.begin(), {"window_start", "window_end"});
+  if (!row_window_.empty()) keys.insert(keys.begin(), row_window_);
   if (!keys.empty()) text += "\nGROUP BY " + joined(keys, ", ");
   if (!having_.empty()) text += "\nHAVING " + joined(having_, " AND ");
   return text;

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,11 @@ class Query {
                  std::chrono::milliseconds size) const;
   // Of the rows of a group, until none has come for `gap`.
   Query session(std::string_view time, std::chrono::milliseconds gap) const;
+  // Windows of so many rows of a group, as they come. The rows of one that is not full are not
+  // shown.
+  Query tumble_rows(std::int64_t size) const;
+  // One begins each `slide` rows, at most `size`.
+  Query hop_rows(std::int64_t slide, std::int64_t size) const;
   Query group_by(std::vector<std::string> keys) const;
   // A condition on groups. Of several all must be true.
   Query having(std::string_view condition) const;
@@ -71,6 +77,7 @@ class Query {
   OwnFunctions functions_;
   std::string table_;
   std::string window_, window_arguments_;  // The function, and what stands behind its table.
+  std::string row_window_;                 // A call, which stands in GROUP BY.
   std::vector<std::string> where_, keys_, having_, columns_;
 };
 

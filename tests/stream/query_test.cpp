@@ -77,6 +77,13 @@ TEST_F(QueryTest, EachWindowOfSqlHasACall) {
   EXPECT_EQ(rows_of(session.group_by({"k"}).select({"k", "SUM(v)"})),
             (std::vector<std::string>{"+I b 5", "+I a 8"}));
   EXPECT_EQ(rows_of(session.select({"'all'", "SUM(v)"})), (std::vector<std::string>{"+I all 13"}));
+  const auto rows = t.tumble_rows(2);
+  EXPECT_EQ(rows_of(rows.group_by({"k"}).select({"k", "SUM(v)"})),
+            (std::vector<std::string>{"+I a 8"}));
+  EXPECT_EQ(rows.where("v < 6").select({"'all'", "SUM(v)"}).sql(),
+            "SELECT 'all', SUM(v)\nFROM t\nWHERE (v < 6)\nGROUP BY TUMBLE_ROWS(2)");
+  EXPECT_EQ(rows_of(t.hop_rows(1, 2).select({"'all'", "SUM(v)"})),
+            (std::vector<std::string>{"+I all 6", "+I all 12"}));
 }
 
 TEST_F(QueryTest, RowsThatChangeComeWithTheirKind) {

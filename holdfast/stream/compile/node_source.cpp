@@ -74,7 +74,8 @@ class NodeWriter {
   Made operator()(const sql::Group& group) {
     if (group.keys.size() > kMostKeys) return not_compiled("a group by more than 64 columns");
     const bool corrects = group.lateness_ms != 0;
-    const bool changes = !group.windowed || corrects;  // What was shown of a group.
+    const bool of_rows = group.row_size != 0;
+    const bool changes = corrects || (!group.windowed && !of_rows);  // What was shown of a group.
     const bool retracts = changes && plan_.nodes[node_.inputs[0]].updating;
     HF_ASSIGN_OR_RETURN(const auto state, state_type(group.aggregates, retracts, parts_));
     begin(input_row(0));
@@ -87,18 +88,23 @@ class NodeWriter {
     const bool holds = graph::RunningAggregate::any_holds_values(group.aggregates, retracts);
     if (changes) constant("bool", "kRetracts", retracts ? "true" : "false");
     if (!group.windowed) constant("bool", "kHoldsValues", holds ? "true" : "false");
+    if (of_rows) {
+      constant("std::int64_t", "kRows", std::to_string(group.row_size));
+      constant("std::int64_t", "kSlide", std::to_string(group.row_slide));
+    }
     if (corrects) constant("std::int64_t", "kLatenessMs", std::to_string(group.lateness_ms));
-    made_.fetches = !group.windowed && !holds;
+    made_.fetches = of_rows || (!group.windowed && !holds);
     out(group);
     group_times(group);
-    made_.member = !group.windowed    ? "RunningGroups"
+    made_.member = of_rows            ? "RowWindows"
+                   : !group.windowed  ? "RunningGroups"
                    : corrects         ? "CorrectedGroups"
                    : group.by_columns ? "WindowGroups"
                                       : "SliceGroups";
     made_.slices = group.windowed && !group.by_columns;
-    made_.texts_move = changes;
+    made_.texts_move = changes || of_rows;
     // Without keys there is a group at the end, also where there was no row.
-    made_.passes = group.windowed || group.keys.empty();
+    made_.passes = group.windowed || (group.keys.empty() && !of_rows);
     return end();
   }
   Made operator()(const sql::Join& join) {

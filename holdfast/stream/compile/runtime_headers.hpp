@@ -12,17 +12,17 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader,
     kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader,
     kMarkHeader, kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader,
-    kRankedRowsHeader, kRegularJoinHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
-    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
-    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader,
-    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kRankedRowsHeader, kRegularJoinHeader, kRowWindowsHeader, kRowsHeader, kSessionRowsHeader,
+    kSliceTableHeader, kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader,
+    kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader,
+    kUserFunctionsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 42> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 43> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -51,6 +51,7 @@ inline constexpr std::array<RuntimeHeader, 42> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/pool.hpp", kPoolHeader},
     {"holdfast/stream/compile/runtime/ranked_rows.hpp", kRankedRowsHeader},
     {"holdfast/stream/compile/runtime/regular_join.hpp", kRegularJoinHeader},
+    {"holdfast/stream/compile/runtime/row_windows.hpp", kRowWindowsHeader},
     {"holdfast/stream/compile/runtime/rows.hpp", kRowsHeader},
     {"holdfast/stream/compile/runtime/session_rows.hpp", kSessionRowsHeader},
     {"holdfast/stream/compile/runtime/slice_table.hpp", kSliceTableHeader},

@@ -12,6 +12,7 @@
 #include <holdfast/stream/graph/over_operators.hpp>
 #include <holdfast/stream/graph/processing_time.hpp>
 #include <holdfast/stream/graph/rank_operators.hpp>
+#include <holdfast/stream/graph/row_windows.hpp>
 #include <holdfast/stream/graph/simple_operators.hpp>
 
 namespace holdfast::stream::graph {
@@ -39,6 +40,7 @@ class Make {
   }
   Made operator()(const sql::ProcessingTime&) const { return std::make_unique<ClockRows>(parts_); }
   Made operator()(const sql::Group& group) const {
+    if (group.row_size != 0) return std::make_unique<RowWindows>(parts_);
     if (!group.windowed) return std::make_unique<RunningGroups>(parts_, retracts_);
     if (group.lateness_ms != 0) return std::make_unique<CorrectedGroups>(parts_, retracts_);
     if (group.by_columns) return std::make_unique<WindowGroups>(parts_);

@@ -14,6 +14,7 @@ class FindRoom {
 
   StateRoom operator()(const sql::Group& group) const {
     if (group.windowed) return group.by_columns ? StateRoom::kMemory : StateRoom::kWindows;
+    if (group.row_size != 0) return StateRoom::kEntries;
     const bool holds = RunningAggregate::any_holds_values(group.aggregates, retracts_);
     return holds ? StateRoom::kMemory : StateRoom::kEntries;
   }

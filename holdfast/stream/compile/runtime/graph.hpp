@@ -23,6 +23,7 @@
 #include <holdfast/stream/compile/runtime/interval_join.hpp>
 #include <holdfast/stream/compile/runtime/over_rows.hpp>
 #include <holdfast/stream/compile/runtime/regular_join.hpp>
+#include <holdfast/stream/compile/runtime/row_windows.hpp>
 #include <holdfast/stream/compile/runtime/session_rows.hpp>
 #include <holdfast/stream/compile/runtime/sort_rows.hpp>
 #include <holdfast/stream/compile/runtime/temporal_join.hpp>
