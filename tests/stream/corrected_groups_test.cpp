@@ -18,14 +18,15 @@ namespace holdfast::stream::graph {
 namespace {
 
 // A row is a number and the end of its window, which is its start, too: no operator asks.
-constexpr std::int64_t kKeys = 5, kWindowLengthMs = 70, kLateMs = 100;
+constexpr std::int64_t kNumberModulo = 5, kWindowLengthMs = 70, kLateMs = 100;
 
 // COUNT(*), SUM(number), MAX(number) by the number modulo 5.
 Subject corrected_groups(bool retracts) {
   Subject subject;
   sql::Group group;
-  group.keys.push_back(sql::made(sql::Operation::kModulo, sql::kBigIntType, {}, column(0),
-                                 sql::literal_of(sql::Value::of(kKeys), sql::kBigIntType, {})));
+  group.keys.push_back(
+      sql::made(sql::Operation::kModulo, sql::kBigIntType, {}, column(0),
+                sql::literal_of(sql::Value::of(kNumberModulo), sql::kBigIntType, {})));
   for (const auto kind :
        {sql::AggregateKind::kCount, sql::AggregateKind::kSum, sql::AggregateKind::kMax}) {
     sql::Aggregate aggregate;
@@ -58,7 +59,7 @@ struct CompiledCorrectedGroups {
   static constexpr std::int64_t kNode = 0, kLatenessMs = kLateMs;
   static constexpr bool kRetracts = kMayRetract;
   static Key key(const Row& row, query::Run&) {
-    return Key(query::some(row.get<0>().value % kKeys));
+    return Key(query::some(row.get<0>().value % kNumberModulo));
   }
   static query::Maybe<Number> start(const Row& row) { return row.get<1>(); }
   static query::Maybe<Number> end(const Row& row) { return row.get<1>(); }
@@ -86,7 +87,7 @@ class CorrectedModel {
  public:
   Shown take(RowKind kind, std::int64_t number, std::int64_t end) {
     if (end - 1 + kLateMs <= watermark_) return ++late, Shown();
-    const std::pair place(end, number % kKeys);
+    const std::pair place(end, number % kNumberModulo);
     auto& rows = groups_[place];
     const auto before = rows;
     if (adds(kind)) {

@@ -162,10 +162,10 @@ QUERIES = [
     ('SELECT window_start, k, n, s FROM wa', None),
     ('SELECT k, SUM(n) AS m, MAX(s) AS t, COUNT(*) AS c FROM wa GROUP BY k', None),
     ('SELECT window_start, MAX(n) AS m, COUNT(DISTINCT s) AS c, MIN(s) AS t FROM wa GROUP BY window_start, window_end', None),
-    ("SELECT window_start, SUM(n) AS m, MAX(s) AS t FROM TABLE(TUMBLE(TABLE wa, DESCRIPTOR(window_time), INTERVAL '30' SECOND)) GROUP BY "
+    ("SELECT window_start, SUM(n) AS m, MAX(s) AS t FROM TABLE(TUMBLE((SELECT window_time AS rt, k, n, s FROM wa), DESCRIPTOR(rt), INTERVAL '30' SECOND)) GROUP BY "
      'window_start, window_end',
      "SELECT TIME_BUCKET(INTERVAL 30 SECOND, window_start) AS w, SUM(n), MAX(s) FROM wa GROUP BY w"),
-    ("SELECT window_start, k, COUNT(*) AS c, MIN(s) AS t FROM TABLE(HOP(TABLE wa, DESCRIPTOR(window_time), INTERVAL '10' SECOND, INTERVAL '20' "
+    ("SELECT window_start, k, COUNT(*) AS c, MIN(s) AS t FROM TABLE(HOP((SELECT window_time AS rt, k, n, s FROM wa), DESCRIPTOR(rt), INTERVAL '10' SECOND, INTERVAL '20' "
      'SECOND)) WHERE s > 2 GROUP BY window_start, window_end, k',
      'SELECT w, k, COUNT(*), MIN(s) FROM (SELECT *, window_start AS w FROM wa UNION ALL SELECT *, window_start - INTERVAL 10 SECOND AS w '
      'FROM wa) x WHERE s > 2 GROUP BY w, k'),
@@ -273,7 +273,7 @@ def command_of(place, head, state, query):
 
 
 KILLED = ['SELECT window_start, k, n, s FROM wa',
-          "SELECT window_start, k, MAX(n), COUNT(DISTINCT s) FROM TABLE(TUMBLE(TABLE wa, DESCRIPTOR(window_time), INTERVAL '30' SECOND)) GROUP BY "
+          "SELECT window_start, k, MAX(n), COUNT(DISTINCT s) FROM TABLE(TUMBLE((SELECT window_time AS rt, k, n, s FROM wa), DESCRIPTOR(rt), INTERVAL '30' SECOND)) GROUP BY "
           'window_start, window_end, k']
 
 

@@ -100,7 +100,7 @@ def check_operators(directory, head, tables):
         assert seen[0][1] or 'left' in name, name
         if name in RULES:
             wanted = [[stamp(mark), record(row)] for row, mark in judged(tables['a'])
-                      if mark is not None and RULES[name](row[0], mark - (0.001 if name in ('Group', 'Hop') else 0))]
+                      if mark is not None and RULES[name](row[0], mark)]
             fields = ['ts', 'k', 'v', 'd'] if name in ('Group', 'Hop') else json.loads(seen[0][1][0][2]).keys()
             shown = [[mark, json.loads(text)] for _, mark, text in seen[0][1]]
             assert shown == [[mark, {field: row[field] for field in fields}] for mark, row in wanted], (name, shown[:3], wanted[:3])
@@ -133,7 +133,7 @@ def check_again(directory, head, rows):
     shown = rows_of(run(again + 'SELECT ts, k, v, d FROM again').stdout)
     show = lambda value: '\\N' if value is None else str(value)
     wanted = [[stamp(row[0]), show(row[1]), show(row[2]), '\\N' if row[3] is None else f'{row[3] / 100:.2f}']
-              for row, mark in judged(rows) if mark is not None and RULES['Group'](row[0], mark - 0.001)]
+              for row, mark in judged(rows) if mark is not None and RULES['Group'](row[0], mark)]
     assert wanted and shown == wanted, (shown[:3], wanted[:3])
     print('late rows are read again')
 
@@ -145,7 +145,7 @@ def check_words(directory, head):
             (head + "SET 'late-rows.table' = 'nowhere';\n" + query, 2, 'nowhere'),
             (head + late_table(place, 'operator STRING, k STRING'), 2, 'column k: a table of late rows has some of the columns'),
             (head + late_table(place, 'watermark STRING'), 2, 'watermark TIMESTAMP(3)'),
-            (head + late_table(place) + f"INSERT INTO late SELECT k, ts, k FROM a", 2, 'its own rows go to another one')):
+            (head + late_table(place) + f"INSERT INTO late SELECT k, ts, k FROM a", 2, 'its own go to another one')):
         assert said in run(text, code=code).stderr, text
     workers = run(head + late_table(place) + query, '--workers', '2')
     assert 'one worker: its late rows go to a table' in workers.stderr, workers.stderr
