@@ -90,6 +90,7 @@ STANDARD_LOCKS = {
     'peers/index/absl_subject.cpp': 'is what is measured',
     'sql/patterns.cpp': 'is compiled once for both builds, in which base/mutex.hpp differs',
     'sql/type.cpp': 'is compiled once for both builds, in which base/mutex.hpp differs',
+    'sql/zone.cpp': 'is compiled once for both builds, in which base/mutex.hpp differs',
     'tools/stream_command.cpp': 'waits for a std::stop_token, and guards nothing',
 }
 
