@@ -15,6 +15,7 @@
 #include <holdfast/sql/text_functions.hpp>
 #include <holdfast/sql/time_arithmetic.hpp>
 #include <holdfast/sql/user_functions.hpp>
+#include <holdfast/sql/zone_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -85,10 +86,8 @@ class Binder {
     if (!index && e.qualifier.empty()) {
       // CURRENT_TIMESTAMP and so on have no parentheses.
       const auto word = in_upper_case(e.name);
-      if (word == "CURRENT_TIMESTAMP" || word == "LOCALTIMESTAMP" || word == "CURRENT_DATE") {
-        auto now = made(Operation::kProcessingTime, kTimestampType, e.at);
-        return cast_to(std::move(now), word == "CURRENT_DATE" ? Type{Kind::kDate} : kTimestampType);
-      }
+      if (word == "CURRENT_TIMESTAMP" || word == "LOCALTIMESTAMP" || word == "CURRENT_DATE")
+        return clock_word(word, e);
       if (word == "CURRENT_TIME" || word == "LOCALTIME")
         return unsupported_at(e.at, word, "CURRENT_TIMESTAMP is a date and a time");
     }
@@ -388,7 +387,7 @@ class Binder {
     }
     if (const auto* function = user_function(e.name))
       return bind_user_function(*function, e.at, std::move(arguments));
-    return bind_function(e.name, e.at, std::move(arguments), scope_.functions);
+    return bind_in_zone(e, std::move(arguments), scope_.functions);
   }
 
   const UserFunction* user_function(std::string_view name) const {

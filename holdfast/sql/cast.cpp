@@ -7,6 +7,7 @@
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/nested.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -67,6 +68,15 @@ std::optional<Value> to_integer(const Value& value, const Type& from, Kind kind)
     if (!in_range(number, kind)) return std::nullopt;
   }
   return Value::of(wrapped(number, kind));
+}
+
+// The same wall clock: an instant's is that of its zone.
+Value to_time(const Value& value, const Type& from, const Type& to) {
+  auto wall = static_cast<std::int64_t>(value.number);
+  if (from.kind == Kind::kDate) wall *= kDayMs;
+  if (from.zone != nullptr) wall = from.zone->wall_of(wall);
+  if (to.kind == Kind::kDate) return Value::of(floor_divide(wall, kDayMs));
+  return Value::of(to.zone == nullptr ? wall : to.zone->instant_of(wall));
 }
 
 // Part by part.
@@ -135,8 +145,7 @@ std::optional<Value> cast_value(const Value& value, const Type& from, const Type
     case Kind::kDouble: return Value::of_real(as_real(value, from));
     case Kind::kBoolean: return Value::of(value.number != 0 ? 1 : 0);
     case Kind::kDate:
-      return Value::of(floor_divide(static_cast<std::int64_t>(value.number), kDayMs));
-    case Kind::kTimestamp: return Value::of(value.number * kDayMs);
+    case Kind::kTimestamp: return to_time(value, from, to);
     default: return to_integer(value, from, to.kind);
   }
 }

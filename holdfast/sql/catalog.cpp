@@ -53,6 +53,10 @@ Status add_watermark(const syntax::CreateTable& definition, const UserFunctions&
   if (bound->type.kind != Kind::kTimestamp)
     return error_at(definition.watermark->at,
                     "a watermark is a TIMESTAMP(3), this is " + name_of(bound->type));
+  if (bound->type != type)
+    return error_at(definition.watermark->at, escape(definition.watermark_column) + " is a " +
+                                                  name_of(type) + ", its watermark a " +
+                                                  name_of(bound->type));
   table.watermark = folded(std::move(bound));
   table.has_watermark = true;
   table.columns[table.time_column].role = Role::kTime;

@@ -82,6 +82,7 @@ class Reads {
     pass_through();
     of_[0][time.column] = true;
   }
+  void operator()(const WallClock&) { pass_through(); }
   void operator()(const Group& group) {
     read(group.keys, of_[0]);
     read(group.aggregates, of_[0]);
@@ -163,6 +164,7 @@ class Renumber {
     renumber(sessions.keys, inputs_[0]);
   }
   void operator()(ProcessingTime& time) const { move(time.column); }
+  void operator()(WallClock&) const {}
   void operator()(Group& group) const {
     renumber(group.keys, inputs_[0]);
     renumber(group.aggregates, inputs_[0]);

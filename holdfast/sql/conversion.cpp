@@ -27,6 +27,7 @@ bool widens_to(const Type& from, const Type& type) {
                                (one.type.kind == Kind::kString && other.type.kind == Kind::kString);
                       });
   }
+  if (from.kind == Kind::kTimestamp && type.kind == from.kind) return true;
   const auto common = common_type(from, type);
   return common && (*common == type || (from.is_exact() && type.is_real()));
 }

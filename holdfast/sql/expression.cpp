@@ -10,6 +10,7 @@
 #include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/prepared_function.hpp>
 #include <holdfast/sql/scalar_functions.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -62,6 +63,17 @@ std::string literal_text(const Value& value, const Type& type) {
   // A real is told from a decimal of the same digits.
   if (type.is_real() && text.find('e') == std::string::npos) return text + "e0";
   return type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
+}
+
+// Of what makes an instant or a wall clock: plans of two zones are told apart by their texts.
+std::string zone_text(const Expression& expression) {
+  const auto operation = expression.operation;
+  const bool cast = operation == Operation::kCast || operation == Operation::kTryCast;
+  // A cast names the type that it makes.
+  const auto* const zone = cast && expression.type.zone == nullptr
+                               ? expression.arguments[0]->type.zone
+                               : expression.type.zone;
+  return zone == nullptr || (cast && expression.type.zone != nullptr) ? "" : " in " + zone->name();
 }
 
 void collect_columns(const Expression& expression, std::vector<std::uint32_t>& columns) {
@@ -173,7 +185,7 @@ std::string text_of(const Expression& expression, const std::vector<std::string>
   const bool cast =
       expression.operation == Operation::kCast || expression.operation == Operation::kTryCast;
   if (cast) text += " AS " + name_of(expression.type);
-  return text + ")";
+  return text + ")" + zone_text(expression);
 }
 
 ExpressionPointer replaced(const Expression& expression,

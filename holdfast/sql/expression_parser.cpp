@@ -46,10 +46,11 @@ class ExpressionParser {
                       "split it, or use IN for a long list of OR");
     return node;
   }
-  static ExpressionPointer leaf(Form form, Position at) {
+  ExpressionPointer leaf(Form form, Position at) const {
     auto node = std::make_unique<Expression>();
     node->form = form;
     node->at = at;
+    node->zone = tokens_.zone;
     return node;
   }
   template <class... Arguments>

@@ -11,6 +11,7 @@
 #include <holdfast/sql/scalar_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 #include <holdfast/sql/user_functions.hpp>
+#include <holdfast/sql/zone_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -99,6 +100,7 @@ Status check_extract(Expression& call, Position at) {
   if (!call.arguments[0]->type.is_time())
     return error_at(
         at, "EXTRACT wants a DATE or TIMESTAMP(3), this is " + name_of(call.arguments[0]->type));
+  call.arguments[0] = at_wall_clock(std::move(call.arguments[0]));
   return {};
 }
 
@@ -151,7 +153,10 @@ Status finish(const Function& function, Expression& call) {
                             converted(std::move(arguments[i]), kBigIntType, "SUBSTRING"));
       }
       return {};
-    case Operation::kDateFormat: call.type = kStringType; return check_pattern(*arguments[1]);
+    case Operation::kDateFormat:
+      call.type = kStringType;
+      arguments[0] = at_wall_clock(std::move(arguments[0]));
+      return check_pattern(*arguments[1]);
     case Operation::kSplitIndex: {
       call.type = kStringType;
       HF_ASSIGN_OR_RETURN(arguments[1],
@@ -180,7 +185,8 @@ Result<ExpressionPointer> scalar_argument(char takes, ExpressionPointer argument
     case 't':
       if (!from.is_time() && from.kind != Kind::kNull)
         return error_at(argument->at, name + " does not take " + name_of(from));
-      return cast_to(std::move(argument), kTimestampType);
+      return from.kind == Kind::kTimestamp ? std::move(argument)
+                                           : cast_to(std::move(argument), kTimestampType);
     default:
       if (!from.is_numeric() && from.kind != Kind::kNull)
         return error_at(argument->at, name + " does not take " + name_of(from));
@@ -210,6 +216,23 @@ bool keeps_date(const ScalarFunction& function, const Arguments& arguments) {
   return arguments[function.takes.find('t')]->type.kind == Kind::kDate &&
          (function.name != "TIMESTAMPADD" ||
           (unit != "HOUR" && unit != "MINUTE" && unit != "SECOND"));
+}
+
+// A time that is made of an instant is one, too.
+Status follow_zone(const ScalarFunction& function, Expression& call, const Arguments& arguments) {
+  const Zone* zone = nullptr;
+  bool other = false;
+  for (std::size_t i = 0; i < arguments.size() && i < function.takes.size(); ++i) {
+    if (function.takes[i] != 't') continue;
+    const auto* const own = arguments[i]->type.zone;
+    other = other || own == nullptr;
+    if (own != nullptr) zone = own;
+  }
+  if (zone != nullptr && other)
+    return error_at(call.at, std::string(function.name) + " of TIMESTAMP_LTZ(3) and TIMESTAMP(3)",
+                    "write a CAST");
+  if (function.type.kind == Kind::kTimestamp) call.type.zone = zone;
+  return {};
 }
 
 Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Arguments arguments) {
@@ -243,6 +266,7 @@ Result<ExpressionPointer> bind_scalar(std::uint32_t number, Position at, Argumen
     call->type = arguments[0]->type;
     if (call->type.kind == Kind::kNull) call->type = arguments[0]->type = kIntType;
   }
+  HF_RETURN_IF_ERROR(follow_zone(function, *call, arguments));
   call->arguments = std::move(arguments);
   return to_date ? cast_to(std::move(call), {Kind::kDate}) : std::move(call);
 }

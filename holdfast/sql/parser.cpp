@@ -7,6 +7,7 @@
 #include <holdfast/sql/lexer.hpp>
 #include <holdfast/sql/query_parser.hpp>
 #include <holdfast/sql/token_reader.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -58,10 +59,11 @@ class StatementParser {
 
   Result<Statement> one() {
     const Token word = tokens_.peek();
+    if (word.is("SET")) return set();
+    has_types_ = true;
     if (word.is("CREATE")) return create();
     if (word.is("DROP")) return drop();
     if (word.is("INSERT")) return insert();
-    if (word.is("SET")) return set();
     if (begins_query(tokens_)) {
       QueryStatement statement;
       statement.at = word.at;
@@ -93,7 +95,19 @@ class StatementParser {
     HF_ASSIGN_OR_RETURN(statement.option.key, tokens_.expect_text("a text: SET 'key' = 'value'"));
     HF_RETURN_IF_ERROR(tokens_.expect_sign("="));
     HF_ASSIGN_OR_RETURN(statement.option.value, tokens_.expect_text("a text"));
+    if (statement.option.key == "table.local-time-zone")
+      HF_RETURN_IF_ERROR(set_zone(statement.option));
     return Statement(std::move(statement));
+  }
+
+  Status set_zone(const Option& option) {
+    const auto zone = Zone::named(option.value);
+    if (!zone) return error_at(option.at, option.key + ": " + zone.error().detail);
+    if (*zone != tokens_.zone && has_types_)
+      return error_at(option.at, "a text has one time zone",
+                      "SET 'table.local-time-zone' before the first table, view and query");
+    tokens_.zone = *zone;
+    return {};
   }
 
   Result<Statement> create() {
@@ -260,7 +274,8 @@ class StatementParser {
   }
 
   TokenReader tokens_;
-  bool in_set_ = false;  // Within a STATEMENT SET.
+  bool in_set_ = false;     // Within a STATEMENT SET.
+  bool has_types_ = false;  // Of instants, perhaps: the zone stays as it is.
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/nested.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -82,6 +83,9 @@ class Describe {
   }
   std::string operator()(const ProcessingTime& time) const {
     return "ProcessingTime " + names_[time.column];
+  }
+  std::string operator()(const WallClock& wall) const {
+    return "WallClock of " + wall.zone->name();
   }
   std::string operator()(const Group& group) const {
     std::string text = "Group by (" + all(group.keys) + ") of (" + all(group.aggregates) + ")";

@@ -61,6 +61,11 @@ struct AssignSessions {
 struct ProcessingTime {
   std::uint32_t column = 0;
 };
+// Rows as they are. The watermark of instants becomes one of the wall clock in this zone, as the
+// time attribute above does.
+struct WallClock {
+  const Zone* zone = nullptr;
+};
 // Rows of one key: [keys, aggregates, window_start, window_end, window_time], the last three if
 // there is a window. Windows are those of `window`, or have been assigned: then `by_columns`, and
 // their bounds are two columns. Groups without a window change with each row.
@@ -153,7 +158,7 @@ struct Materialize {};
 
 using Operator =
     std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, ProcessingTime,
-                 Group, Join, Unnest, Union, Rank, OverAggregate, Sort, Materialize>;
+                 WallClock, Group, Join, Unnest, Union, Rank, OverAggregate, Sort, Materialize>;
 
 struct Node {
   Operator what;

@@ -45,7 +45,8 @@ class QueryPlanner {
   // Assigns the windows of `relation`, if it has any.
   Status assign_windows(Relation& relation);
   Status assign_sessions(Relation& relation, std::vector<ExpressionPointer> keys);
-  // The column of a window's time. One of PROCTIME() takes the time of the clock from here on.
+  // The column of a window's time. One of PROCTIME() takes the time of the clock from here on. Of
+  // instants it is a further column: their wall clock.
   Result<std::uint32_t> time_of_window(Relation& relation, const std::string& name, Position at,
                                        const std::string& qualifier = {});
   // IN (query) or EXISTS (query), a condition of WHERE: keeps the rows of `relation` for which it
@@ -76,6 +77,7 @@ class QueryPlanner {
   Result<ExpressionPointer> join_condition(const syntax::Join& join, Scope& scope,
                                            std::size_t left);
   Status add_window(Relation& relation, const syntax::WindowCall& call);
+  Result<std::uint32_t> at_wall_time(Relation& relation, std::uint32_t column, Position at);
   Result<NodeId> versions_of(NodeId node, std::vector<std::uint32_t>& key, Position at);
 
   const Catalog& catalog_;

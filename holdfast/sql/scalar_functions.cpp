@@ -10,6 +10,7 @@
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/text_functions.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -314,9 +315,17 @@ const char* timestamp_diff(Arguments a, const Type&, Value& out) {
   return nullptr;
 }
 
+// The instant of this wall clock: of an hour that comes twice the one that `near` is in, but of a
+// day and what is longer the first midnight.
+std::int64_t instant_near(const Zone& zone, std::int64_t wall, std::int64_t near, bool of_day) {
+  const auto instant = near + (wall - zone.wall_of(near));
+  return !of_day && zone.wall_of(instant) == wall ? instant : zone.instant_of(wall);
+}
+
 template <bool kUp>
-const char* to_unit(Arguments a, const Type&, Value& out) {
-  const auto ms = whole(a[0]);
+const char* to_unit(Arguments a, const Type& type, Value& out) {
+  const auto* const zone = type.zone;
+  const auto ms = zone == nullptr ? whole(a[0]) : zone->wall_of(whole(a[0]));
   const std::string_view unit = a[1].text;
   std::int64_t floor = 0, next = 0;
   const auto length = ms_of(unit);
@@ -335,16 +344,26 @@ const char* to_unit(Arguments a, const Type&, Value& out) {
     floor = days_of(date) * kDayMs;
     if (kUp && floor != ms && !with_months(floor, months, next)) return kBeyond;
   }
-  const auto result = kUp && floor != ms ? next : floor;
+  auto result = kUp && floor != ms ? next : floor;
+  if (zone != nullptr)
+    result = instant_near(*zone, result, whole(a[0]), length == 0 || length >= kDayMs);
   if (!in_calendar(result)) return kBeyond;
   out = Value::of(result);
   return nullptr;
 }
 
+// Of an argument; null: there is none.
+const Zone* zone_of(Arguments a, std::size_t place) {
+  const auto zone = a.size() > place ? Zone::named(a[place].text) : Result<const Zone*>(nullptr);
+  return zone ? *zone : nullptr;
+}
+
 // NULL: the text is no time.
 const char* unix_timestamp(Arguments a, const Type&, Value& out) {
-  const auto ms = timestamp_of(a[0].text);
-  out = ms ? Value::of(floor_divide(*ms, 1000)) : Value();
+  const auto wall = timestamp_of(a[0].text);
+  if (!wall) return out = Value(), nullptr;
+  const auto* const zone = zone_of(a, 1);
+  out = Value::of(floor_divide(zone == nullptr ? *wall : zone->instant_of(*wall), 1000));
   return nullptr;
 }
 const char* from_unixtime(Arguments a, const Type&, Value& out) {
@@ -352,7 +371,9 @@ const char* from_unixtime(Arguments a, const Type&, Value& out) {
   if (a.size() > 1) pattern = a[1].text;
   if (!in_calendar(a[0].number * 1000)) return kBeyond;
   if (!date_parts(pattern)) return "a pattern is made of yyyy, MM, dd, HH, mm, ss, SSS and signs";
-  out = Value::of_text(formatted_time(whole(a[0]) * 1000, pattern));
+  const auto* const zone = zone_of(a, 2);
+  const auto ms = whole(a[0]) * 1000;
+  out = Value::of_text(formatted_time(zone == nullptr ? ms : zone->wall_of(ms), pattern));
   return nullptr;
 }
 
@@ -374,6 +395,7 @@ constexpr auto kFunctions = std::to_array<ScalarFunction>({
     {"EXP", "d", 1, kDoubleType, real<std::exp>},
     {"FLOOR TO", "tu", 2, kTimestampType, to_unit<false>},
     {"FROM_UNIXTIME", "is", 1, kStringType, from_unixtime},
+    {"FROM_UNIXTIME IN", "iss", 3, kStringType, from_unixtime},
     {"GREATEST", "*", 1, kOfArguments, extreme<true>},
     {"INITCAP", "s", 1, kStringType, initcap},
     {"INSTR", "ss", 2, kIntType, instr},
@@ -404,6 +426,7 @@ constexpr auto kFunctions = std::to_array<ScalarFunction>({
     {"TIMESTAMPADD", "uit", 3, kTimestampType, timestamp_add},
     {"TIMESTAMPDIFF", "utt", 3, kIntType, timestamp_diff},
     {"UNIX_TIMESTAMP", "s", 1, kBigIntType, unix_timestamp},
+    {"UNIX_TIMESTAMP IN", "ss", 2, kBigIntType, unix_timestamp},
 });
 
 struct Extracted {

@@ -161,6 +161,9 @@ class SelectPlanner {
       scope().add({"$window_time", kTimestampType, Role::kWindowTime}, "");
       relation_.windowing = std::move(windowing);
       group_window_ = relation_.windowing->window;
+      // TUMBLE_START(…) names the column that is written.
+      HF_ASSIGN_OR_RETURN(group_window_.time_column,
+                          find_column(scope(), name.name, name.at, name.qualifier));
       group_function_ = key->name;
       scope().group_window = &group_window_;
       scope().group_function = group_function_.c_str();

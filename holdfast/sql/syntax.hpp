@@ -63,6 +63,7 @@ struct Expression {
   std::string qualifier;  // Of kName: before the point.
   std::string text;
   Type type;
+  const Zone* zone = nullptr;  // Of the session; null: UTC.
   std::vector<ExpressionPointer> arguments;
   std::shared_ptr<const Query> query;
   std::shared_ptr<const Over> over;

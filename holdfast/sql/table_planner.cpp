@@ -5,6 +5,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/query_planner.hpp>
+#include <holdfast/sql/zone_functions.hpp>
 
 namespace holdfast::sql {
 namespace {
@@ -117,7 +118,7 @@ Result<std::uint32_t> QueryPlanner::time_of_window(Relation& relation, const std
   // A window's rows change until its lateness is over, others at any time.
   if (scope.columns[column].role == Role::kTime && graph_.updating(relation.node))
     return unsupported_at(at, "a window of rows that change");
-  if (scope.columns[column].is_time()) return column;
+  if (scope.columns[column].is_time()) return at_wall_time(relation, column, at);
   if (scope.columns[column].role != Role::kProcessing)
     return error_at(at, escape(name) + " is no time attribute",
                     "a window wants the column of WATERMARK FOR, or one of PROCTIME()");
@@ -134,7 +135,31 @@ Result<std::uint32_t> QueryPlanner::time_of_window(Relation& relation, const std
   }
   HF_ASSIGN_OR_RETURN(relation.node, graph_.add(ProcessingTime{column}, {relation.node},
                                                 std::move(columns), false));
-  return column;
+  return at_wall_time(relation, column, at);
+}
+
+// A window of instants is one of their wall clock: a column that nobody can name, which the
+// watermark follows from here on.
+Result<std::uint32_t> QueryPlanner::at_wall_time(Relation& relation, std::uint32_t column,
+                                                 Position at) {
+  auto& scope = relation.scope;
+  const auto* const zone = scope.columns[column].type.zone;
+  if (zone == nullptr) return column;
+  auto columns = graph_.columns(relation.node);
+  std::vector<ExpressionPointer> expressions;
+  for (std::uint32_t i = 0; i < columns.size(); ++i) {
+    expressions.push_back(column_of(i, columns[i].type, at));
+    if (columns[i].role != Role::kProcessing) columns[i].role = Role::kPlain;
+    scope.columns[i].role = columns[i].role;
+  }
+  expressions.push_back(at_wall_clock(column_of(column, scope.columns[column].type, at)));
+  columns.push_back({"$wall", kTimestampType, Role::kTime});
+  scope.add(columns.back(), "");
+  HF_ASSIGN_OR_RETURN(relation.node,
+                      graph_.add(Project{std::move(expressions)}, {relation.node}, columns, false));
+  HF_ASSIGN_OR_RETURN(relation.node,
+                      graph_.add(WallClock{zone}, {relation.node}, std::move(columns), false));
+  return static_cast<std::uint32_t>(scope.columns.size() - 1);
 }
 
 Status QueryPlanner::assign_windows(Relation& relation) {

@@ -75,7 +75,8 @@ Result<ExpressionPointer> moved_time(char sign, Position at, ExpressionPointer& 
     right->literal.number -= right->literal.number % kDayMs;
     left = cast_to(std::move(left), kTimestampType);
   }
-  auto moved = made(Operation::kShiftTime, kTimestampType, at, std::move(left), std::move(right));
+  const Type type = left->type;
+  auto moved = made(Operation::kShiftTime, type, at, std::move(left), std::move(right));
   return date ? cast_to(std::move(moved), Type{Kind::kDate}) : std::move(moved);
 }
 

@@ -12,12 +12,15 @@
 
 namespace holdfast::sql {
 
+class Zone;
+
 class TokenReader {
  public:
   explicit TokenReader(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   // How deep the rule that reads is nested in others.
   std::uint32_t depth = 0;
+  const Zone* zone = nullptr;  // Of the session; null: UTC.
   // Tokens that were read more than once.
   std::size_t read_again = 0;
 

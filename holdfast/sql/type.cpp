@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include <holdfast/sql/zone.hpp>
+
 namespace holdfast::sql {
 namespace {
 
@@ -47,6 +49,13 @@ std::optional<Type> common_nested(const Type& left, const Type& right) {
     fields[i].type = *type;
   }
   return nested_type(left.kind, std::move(fields));
+}
+
+// As in Flink, an instant and a day have none.
+std::optional<Type> common_time(const Type& left, const Type& right) {
+  const auto* const zone = left.zone != nullptr ? left.zone : right.zone;
+  if (zone != nullptr && left.kind != right.kind) return std::nullopt;
+  return instant_type(zone);
 }
 
 std::string list_of(const NestedType& nested) {
@@ -98,7 +107,7 @@ std::optional<Type> array_of(const Type& element) {
 }
 
 Type decimal_type(std::uint32_t precision, std::uint32_t scale) {
-  return {Kind::kDecimal, precision, scale, nullptr};
+  return {Kind::kDecimal, precision, scale};
 }
 
 std::string name_of(const Type& type) {
@@ -116,7 +125,8 @@ std::string name_of(const Type& type) {
     case Kind::kString:
       return type.precision == 0 ? "STRING" : "VARCHAR(" + std::to_string(type.precision) + ")";
     case Kind::kDate: return "DATE";
-    case Kind::kTimestamp: return "TIMESTAMP(3)";
+    case Kind::kTimestamp:
+      return type.zone == nullptr ? "TIMESTAMP(3)" : "TIMESTAMP_LTZ(3) in " + type.zone->name();
     case Kind::kInterval: return "INTERVAL";
     case Kind::kArray: return "ARRAY<" + list_of(*type.nested) + ">";
     case Kind::kRow: return "ROW<" + list_of(*type.nested) + ">";
@@ -140,7 +150,7 @@ std::optional<Type> common_type(const Type& left, const Type& right) {
   if (right.kind == Kind::kNull || left == right) return left;
   if (left.kind == Kind::kString && right.kind == Kind::kString) return kStringType;
   if (left.is_nested() && right.is_nested()) return common_nested(left, right);
-  if (left.is_time() && right.is_time()) return kTimestampType;
+  if (left.is_time() && right.is_time()) return common_time(left, right);
   if (!left.is_numeric() || !right.is_numeric()) return std::nullopt;
   if (left.is_real() || right.is_real()) {
     const bool small = left.kind != Kind::kDouble && right.kind != Kind::kDouble &&

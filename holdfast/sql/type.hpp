@@ -20,10 +20,11 @@ enum class Kind : std::uint8_t {
   kDecimal,
   kFloat,
   kDouble,
-  kString,     // UTF-8
-  kDate,       // days since 1970-01-01
-  kTimestamp,  // milliseconds since 1970-01-01, TIMESTAMP(3)
-  kInterval,   // milliseconds; no column has it
+  kString,  // UTF-8
+  kDate,    // days since 1970-01-01
+  // Milliseconds since 1970-01-01: TIMESTAMP(3), or TIMESTAMP_LTZ(3) if the type has a zone.
+  kTimestamp,
+  kInterval,  // milliseconds; no column has it
   // Made of other types, which are those of `nested`.
   kArray,  // ARRAY<T>
   kRow,    // ROW<name T, …>
@@ -35,12 +36,16 @@ inline constexpr std::uint32_t kMaxTypeDepth = 16;  // ARRAY<ARRAY<INT>> is of d
 inline constexpr std::size_t kMaxTypeParts = 1000;  // Types in a type, in all.
 
 struct NestedType;
+class Zone;
 
 struct Type {
   Kind kind = Kind::kNull;
   std::uint32_t precision = 0;  // Of a decimal: digits. Of a string: VARCHAR(n), 0 for any length.
   std::uint32_t scale = 0;      // Of a decimal: digits behind the point.
   const NestedType* nested = nullptr;  // Of kArray, kRow, kMap: one for all equal types.
+  // Of kTimestamp: it is an instant, shown in this zone. Null: a wall clock without a zone, or an
+  // instant that is shown in UTC. docs/time_zones.md
+  const Zone* zone = nullptr;
 
   bool operator==(const Type&) const = default;
   bool is_integer() const { return kind >= Kind::kTinyInt && kind <= Kind::kBigInt; }
@@ -74,6 +79,8 @@ inline constexpr Type kStringType{Kind::kString};
 inline constexpr Type kTimestampType{Kind::kTimestamp};
 inline constexpr Type kIntervalType{Kind::kInterval};
 Type decimal_type(std::uint32_t precision, std::uint32_t scale);
+// TIMESTAMP_LTZ(3) in this zone; null: in UTC.
+constexpr Type instant_type(const Zone* zone) { return {Kind::kTimestamp, 0, 0, nullptr, zone}; }
 // A type of kind kArray, kRow or kMap. None: it would be deeper than kMaxTypeDepth, or have more
 // than kMaxTypeParts.
 std::optional<Type> nested_type(Kind kind, std::vector<TypeField> fields);
@@ -82,7 +89,7 @@ std::optional<Type> array_of(const Type& element);
 // The type of an array's elements.
 inline const Type& element_of(const Type& array) { return array.nested->fields[0].type; }
 
-// "DECIMAL(12, 2)", "VARCHAR(20)", "TIMESTAMP(3)".
+// "DECIMAL(12, 2)", "VARCHAR(20)", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3) in Europe/Berlin".
 std::string name_of(const Type& type);
 
 // An exact number as a decimal: INT is DECIMAL(10, 0).

@@ -124,7 +124,7 @@ Result<Type> parse_type(TokenReader& tokens) {
     if (numbers.size() != 1 || numbers[0] != 3)
       return unsupported_at(word.at, "a timestamp of another precision than 3",
                             "write TIMESTAMP(3)");
-    return kTimestampType;
+    return word.is("TIMESTAMP") ? kTimestampType : instant_type(tokens.zone);
   }
   if (found->kind == Kind::kDouble) tokens.accept("PRECISION");
   if (!numbers.empty()) return error_at(word.at, word.upper + " takes no number in parentheses");

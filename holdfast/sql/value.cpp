@@ -7,6 +7,7 @@
 
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/nested.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
 
@@ -62,6 +63,14 @@ std::optional<Value> maybe(std::optional<std::int64_t> number) {
   return number ? std::optional(Value::of(*number)) : std::nullopt;
 }
 
+// The wall clock of `zone`, or UTC with a Z behind it.
+std::optional<std::int64_t> instant_of(std::string_view text, const Zone& zone) {
+  const bool utc = text.ends_with('Z');
+  if (utc) text.remove_suffix(1);
+  const auto time = timestamp_of(text);
+  return utc || !time ? time : zone.instant_of(*time);
+}
+
 // Bytes of a value that is not NULL; 0 for what brings its length: strings, arrays, rows, maps.
 std::size_t width_of(const Type& type) {
   switch (type.kind) {
@@ -108,7 +117,10 @@ std::string text_of(const Value& value, const Type& type) {
     case Kind::kDouble: return real_text(value.real, false);
     case Kind::kString: return value.text;
     case Kind::kDate: return date_text(static_cast<std::int64_t>(value.number));
-    case Kind::kTimestamp: return timestamp_text(static_cast<std::int64_t>(value.number));
+    case Kind::kTimestamp: {
+      const auto ms = static_cast<std::int64_t>(value.number);
+      return timestamp_text(type.zone == nullptr ? ms : type.zone->wall_of(ms));
+    }
     case Kind::kArray:
     case Kind::kRow:
     case Kind::kMap: return nested_text(value, type);
@@ -130,7 +142,8 @@ std::optional<Value> value_of(std::string_view text, const Type& type) {
     case Kind::kFloat: return real_of<float>(text);
     case Kind::kDouble: return real_of<double>(text);
     case Kind::kDate: return maybe(date_days_of(text));
-    case Kind::kTimestamp: return maybe(timestamp_of(text));
+    case Kind::kTimestamp:
+      return maybe(type.zone == nullptr ? timestamp_of(text) : instant_of(text, *type.zone));
     case Kind::kTinyInt:
     case Kind::kSmallInt:
     case Kind::kInt:

@@ -142,7 +142,8 @@ std::optional<Value> value_of_text(std::string& text, const Type& type, bool iso
   const auto t = text.find('T');
   if (iso_times != (t != std::string::npos)) return std::nullopt;
   if (iso_times) text[t] = ' ';
-  if (text.ends_with('Z')) text.pop_back();
+  // Of an instant it says that the text is UTC.
+  if (type.zone == nullptr && text.ends_with('Z')) text.pop_back();
   return sql::value_of(text, type);
 }
 

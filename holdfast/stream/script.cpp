@@ -135,14 +135,12 @@ Status Script::set(const sql::syntax::Option& option) {
   }
   HF_ASSIGN_OR_RETURN(const bool of_late_fire, late_fire_.set(option));
   if (of_late_fire) return {};
-  const bool of_zone = option.key == "table.local-time-zone";
-  if (of_zone && option.value == "UTC") return {};
+  if (option.key == "table.local-time-zone") return {};  // The parser has seen to it.
   if (option.key == "execution.runtime-mode" && option.value == "streaming") return {};
   HF_ASSIGN_OR_RETURN(const bool of_state, set_state_place(option));
   if (of_state) return {};
   return sql::unsupported_at(option.at,
-                             "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'",
-                             of_zone ? "times are those of UTC" : "");
+                             "SET '" + escape(option.key) + "' = '" + escape(option.value) + "'");
 }
 
 Status Script::set_late_rows(const sql::syntax::Option& option) {

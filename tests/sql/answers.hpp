@@ -20,8 +20,11 @@ inline Result<Plan> plan_of_text(const std::string& table, const std::string& qu
   HF_ASSIGN_OR_RETURN(const auto statements, parse(table + query));
   static std::vector<std::unique_ptr<Catalog>> catalogs;  // A plan points to its tables.
   auto& catalog = *catalogs.emplace_back(std::make_unique<Catalog>());
-  HF_RETURN_IF_ERROR(catalog.add(std::get<syntax::CreateTable>(statements[0])));
-  return plan_of(std::get<syntax::QueryStatement>(statements[1]), catalog);
+  for (const auto& statement : statements) {  // SET may stand before it.
+    if (const auto* made = std::get_if<syntax::CreateTable>(&statement))
+      HF_RETURN_IF_ERROR(catalog.add(*made));
+  }
+  return plan_of(std::get<syntax::QueryStatement>(statements.back()), catalog);
 }
 
 // "TYPE value", or "error: …".

@@ -16,11 +16,13 @@ namespace {
 
 // A table of these columns and options, and what reads and writes its records.
 struct FormatOfTable {
-  FormatOfTable(const std::string& columns, const std::string& format) {
+  FormatOfTable(const std::string& columns, const std::string& format,
+                const std::string& zone = "UTC") {
     const auto statements =
-        sql::parse("CREATE TABLE t (" + columns + ") WITH ('connector' = 'none', " + format + ")")
+        sql::parse("SET 'table.local-time-zone' = '" + zone + "';CREATE TABLE t (" + columns +
+                   ") WITH ('connector' = 'none', " + format + ")")
             .value();
-    catalog.add(std::get<sql::syntax::CreateTable>(statements.front())).value();
+    catalog.add(std::get<sql::syntax::CreateTable>(statements.back())).value();
     table = catalog.find("t", {}).value();
     const auto scope = all_physical(*table, Carrier::kFile);
     TableOptions of_reading(*table), of_writing(*table);
@@ -61,6 +63,20 @@ TEST(JsonFormat, ATimeThatIsTheKeyOfAMapIsWrittenAsOtherTimesAre) {
     std::string written;
     format.writer->append(format.row, written).value();
     EXPECT_EQ(written, record);
+  }
+}
+
+TEST(JsonFormat, AnInstantIsReadByTheWallClockOfTheZoneOrInUtc) {
+  FormatOfTable format("w TIMESTAMP(3), i TIMESTAMP_LTZ(3)", "'format' = 'json'", "Europe/Berlin");
+  for (const char* instant : {"2024-07-01 12:00:00.000", "2024-07-01 10:00:00.000Z"}) {
+    const auto record =
+        "{\"w\":\"2024-07-01 12:00:00.000Z\",\"i\":\"" + std::string(instant) + "\"}";
+    ASSERT_EQ(format.wrong_with(record), "");
+    EXPECT_EQ(format.row[0].number, sql::timestamp_of("2024-07-01 12:00").value());
+    EXPECT_EQ(format.row[1].number, sql::timestamp_of("2024-07-01 10:00").value());
+    std::string written;
+    format.writer->append(format.row, written).value();
+    EXPECT_EQ(written, "{\"w\":\"2024-07-01 12:00:00.000\",\"i\":\"2024-07-01 12:00:00.000\"}");
   }
 }
 

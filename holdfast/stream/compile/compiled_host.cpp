@@ -7,6 +7,7 @@
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/user_calls.hpp>
 #include <holdfast/stream/compile/user_aggregates.hpp>
+#include <holdfast/sql/zone.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
@@ -208,6 +209,12 @@ bool CompiledHost::for_each_of_times(std::int64_t slice, std::int64_t from, std:
 bool CompiledHost::replace(std::int64_t slice, query::Text key, query::Text state,
                            std::uint64_t& version) {
   return take(store_->replace(slice, view(key), view(state), version));
+}
+
+void CompiledHost::find_span(bool of_walls, std::int64_t time, query::ZoneSpan& span) const {
+  HF_CHECK(parts_.zone != nullptr);
+  const auto found = of_walls ? parts_.zone->span_of_wall(time) : parts_.zone->span_at(time);
+  span = {found.from, found.until, found.shift_ms, found.least_wall};
 }
 
 }  // namespace holdfast::stream::compile

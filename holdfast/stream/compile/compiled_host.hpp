@@ -70,6 +70,7 @@ class CompiledHost : public query::Host {
   void refuse_entry() override;
   bool take_late(std::size_t node, std::size_t input, const query::Slot* columns,
                  std::int64_t watermark) override;
+  void find_span(bool of_walls, std::int64_t time, query::ZoneSpan& span) const override;
 
   void give(std::int64_t, query::Parcel* parcel) override { delete parcel; }
 

@@ -318,6 +318,7 @@ bool ExpressionSource::is_plain(const sql::Expression& e) {
     case Operation::kCast:
     case Operation::kTryCast:
       if (e.type.kind == Kind::kString && e.arguments[0]->type != e.type) return false;
+      if (e.type.zone != e.arguments[0]->type.zone) return false;  // It asks for the zone.
       break;
     default: break;
   }
@@ -501,10 +502,7 @@ std::string ExpressionSource::converted(const sql::Expression& e, const sql::Typ
     const auto digits = std::to_string(to.scale - scale_of(from));
     return call(of_type("to_decimal", digits), {text});
   }
-  if (to.is_time()) {
-    if (to.kind == from.kind) return text;
-    return call(to.kind == Kind::kDate ? "date_of_timestamp" : "timestamp_of_date", {text});
-  }
+  if (to.is_time()) return time_of(text, from, to);
   if (to.is_real()) {
     const auto real = from.is_real() ? text : call("convert<double>", {text});
     return to.kind == Kind::kFloat ? call("single", {real}) : real;
@@ -532,6 +530,21 @@ std::string ExpressionSource::called(const sql::Expression& e) {
   parts_.makes_texts = parts_.makes_texts || e.type.is_bytes();
   return call(of_type("called", cpp_type(e.type)),
               {"run", std::to_string(parts_.calls.size() - 1), texts});
+}
+
+// The same wall clock.
+std::string ExpressionSource::time_of(std::string text, const sql::Type& from,
+                                      const sql::Type& to) {
+  if (to.kind == from.kind && to.zone == from.zone) return text;
+  if (from.zone != nullptr) {
+    parts_.zone = from.zone;
+    text = call("wall_of", {"run", text});
+  }
+  if (to.kind != from.kind)
+    text = call(to.kind == Kind::kDate ? "date_of_timestamp" : "timestamp_of_date", {text});
+  if (to.zone == nullptr) return text;
+  parts_.zone = to.zone;
+  return call("instant_of", {"run", text});
 }
 
 std::string ExpressionSource::interpreted(const sql::Expression& e) {

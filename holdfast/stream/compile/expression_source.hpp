@@ -31,7 +31,8 @@ struct QueryParts {
   std::vector<Interpreted> interpreted;
   std::vector<const sql::Expression*> calls;           // Of functions of users; of the plan.
   std::vector<const sql::Aggregate*> user_aggregates;  // Of the plan, too.
-  bool makes_texts = false;  // Texts that no row owns; to be freed (MadeTexts).
+  bool makes_texts = false;         // Texts that no row owns; to be freed (MadeTexts).
+  const sql::Zone* zone = nullptr;  // That is asked for; a text has one. Null: none.
 };
 
 // A computed column of the table that is the clock, where nobody reads it: it is not asked for.
@@ -70,6 +71,7 @@ class ExpressionSource {
   std::string choice(const sql::Expression& e, std::size_t from);
   // The expression as `to`, where that cannot fail.
   std::string converted(const sql::Expression& e, const sql::Type& to);
+  std::string time_of(std::string text, const sql::Type& from, const sql::Type& to);
   std::string interpreted(const sql::Expression& e);
   std::string called(const sql::Expression& e);
   // operation(head…, a, b), where b is not asked for if a is NULL and b can fail.

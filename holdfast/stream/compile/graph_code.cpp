@@ -174,7 +174,9 @@ class GraphWriter {
   bool counts_rows(std::size_t number) const {
     const auto& what = node(number).what;
     return !std::holds_alternative<sql::Scan>(what) &&
-           !std::holds_alternative<sql::Project>(what) && !std::holds_alternative<sql::Union>(what);
+           !std::holds_alternative<sql::Project>(what) &&
+           !std::holds_alternative<sql::Union>(what) &&
+           !std::holds_alternative<sql::WallClock>(what);
   }
   bool has_texts(std::size_t number) const {
     const auto& columns = node(number).columns;
@@ -214,6 +216,9 @@ class GraphWriter {
     const auto by = nodes_[number].held_back_ms;
     return by == 0 ? now : "held_back(" + now + ", " + std::to_string(by) + ")";
   }
+  std::string on_wall(std::size_t number, const std::string& watermark) const {
+    return nodes_[number].walls ? "settled_wall_of(run_, " + watermark + ")" : watermark;
+  }
   void follow(std::size_t number) {
     if (!waits_[number]) return;
     const auto self = text(number);
@@ -231,7 +236,7 @@ class GraphWriter {
         line("    marks" + self + "_.settle();");
         line("    pass" + self + "(" + forwarded(number) + ");\n  }");
       } else {
-        line("    pass" + self + "(watermark);\n  }");
+        line("    pass" + self + "(" + on_wall(number, "watermark") + ");\n  }");
       }
     }
     line("  void pass" + self + "([[maybe_unused]] std::int64_t watermark) {");
@@ -278,7 +283,8 @@ class GraphWriter {
         line("    marks" + self + "_.set({" + joined(all) + "});");
         line("    [[maybe_unused]] const auto w" + self + " = " + forwarded(number) + ";");
       } else {
-        line("    [[maybe_unused]] const auto w" + self + " = w" + text(sources[0]) + ";");
+        line("    [[maybe_unused]] const auto w" + self + " = " +
+             on_wall(number, "w" + text(sources[0])) + ";");
       }
       if (nodes_[number].passes)
         line("    node" + self + "_.set_watermark(marks" + self + "_.now());");

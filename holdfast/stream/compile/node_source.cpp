@@ -56,6 +56,12 @@ class NodeWriter {
       take = {"from" + self_ + "(change, row);"};
     return std::move(made_);
   }
+  Made operator()(const sql::WallClock& wall) {
+    parts_.zone = wall.zone;
+    made_.walls = true;
+    made_.take[0] = {"from" + self_ + "(change, row);"};
+    return std::move(made_);
+  }
   Made operator()(const sql::Unnest&) { return not_compiled("UNNEST"); }
   Made operator()(const sql::AssignWindows& assign) {
     const auto& window = assign.window;

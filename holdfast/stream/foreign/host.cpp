@@ -205,7 +205,8 @@ namespace {
 
 void append_type(const sql::Type& type, std::string& text) {
   text += '[';
-  const auto full = sql::name_of(type);
+  // An instant is milliseconds in UTC, whatever zone shows it.
+  const auto full = sql::name_of(type.zone == nullptr ? type : sql::kTimestampType);
   // Of texts the length is no matter of the file.
   sql::append_json_text(
       type.kind == sql::Kind::kString ? "STRING" : full.substr(0, full.find_first_of("(<")), text);

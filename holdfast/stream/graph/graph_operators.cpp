@@ -39,6 +39,7 @@ class Make {
     return std::make_unique<AssignSessionRows>(parts_);
   }
   Made operator()(const sql::ProcessingTime&) const { return std::make_unique<ClockRows>(parts_); }
+  Made operator()(const sql::WallClock&) const { return std::make_unique<WallClockRows>(parts_); }
   Made operator()(const sql::Group& group) const {
     if (group.row_size != 0) return std::make_unique<RowWindows>(parts_);
     if (!group.windowed) return std::make_unique<RunningGroups>(parts_, retracts_);

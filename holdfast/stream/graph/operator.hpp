@@ -100,7 +100,8 @@ class Operator {
   void add_reader(Operator& reader, std::size_t input) { readers_.push_back({&reader, input}); }
   const sql::Node& node() const { return node_; }
   std::int64_t watermark() const { return watermark_; }
-  std::int64_t forwarded(std::int64_t watermark) const {
+  // What its readers get of a watermark.
+  virtual std::int64_t forwarded(std::int64_t watermark) const {
     return watermark == kEndOfTime || watermark == kNoWatermark ? watermark
                                                                 : watermark - held_back();
   }

@@ -1,6 +1,8 @@
 // simple_operators.hpp: operators that look at one row at a time, and those that wait for the end.
 #pragma once
 
+#include <holdfast/base/mutant.hpp>
+#include <holdfast/sql/zone.hpp>
 #include <holdfast/stream/graph/operator.hpp>
 
 namespace holdfast::stream::graph {
@@ -31,6 +33,17 @@ class PassRows : public Operator {
  public:
   using Operator::Operator;
   Status take(std::size_t, RowKind kind, const sql::Row& row) override { return emit(kind, row); }
+};
+
+// The watermark of instants becomes the wall clock of a zone.
+class WallClockRows : public PassRows {
+ public:
+  using PassRows::PassRows;
+  std::int64_t forwarded(std::int64_t watermark) const override {
+    if (watermark == kEndOfTime || watermark == kNoWatermark) return watermark;
+    const auto& zone = *std::get<sql::WallClock>(node().what).zone;
+    return HF_MUTANT("ST100", zone.settled_wall_of(watermark), watermark);
+  }
 };
 
 // A row once per window it is in.

@@ -91,6 +91,11 @@ class UserAggregate {
   ~UserAggregate() = default;
 };
 
+// Times of one distance to UTC: sql/zone.hpp. At first none is in it.
+struct ZoneSpan {
+  std::int64_t from = INT64_MAX, until = INT64_MIN, shift_ms = 0, least_wall = INT64_MAX;
+};
+
 // The command, as compiled code sees it.
 class Host {
  public:
@@ -162,6 +167,8 @@ class Host {
   // The operator of this node has dropped a row of this input as late.
   virtual bool take_late(std::size_t node, std::size_t input, const Slot* columns,
                          std::int64_t watermark) = 0;
+  // Of the query's time zone: around an instant, or a wall clock.
+  virtual void find_span(bool /*of_walls*/, std::int64_t /*time*/, ZoneSpan& /*span*/) const {}
 
  protected:
   ~Host() = default;

@@ -6,6 +6,7 @@
 // number of their failure.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -37,6 +38,7 @@ struct Run {
   Output& output;
   bool failed = false;
   bool trying = false;  // A trial: a failure is not reported, what failed is done again.
+  ZoneSpan instants = {}, walls = {};  // Those that were asked for last.
 
   void fail(std::uint32_t failure) {
     if (!failed && !trying) host.fail(failure);
@@ -401,6 +403,31 @@ inline Maybe<std::int64_t> timestamp_of_date(Maybe<std::int32_t> days) {
 }
 inline Maybe<std::int32_t> date_of_timestamp(Maybe<std::int64_t> ms) {
   return {static_cast<std::int32_t>(floor_divide(ms.value, kDayMs)), ms.known};
+}
+
+// ---- Instants, and what the clocks of the query's zone show ----
+
+inline const ZoneSpan& span_at(Run& run, std::int64_t instant) {
+  auto& span = run.instants;
+  if (instant < span.from || instant >= span.until) run.host.find_span(false, instant, span);
+  return span;
+}
+inline Maybe<std::int64_t> wall_of(Run& run, Maybe<std::int64_t> instant) {
+  if (!instant.known) return {};
+  return some(instant.value + span_at(run, instant.value).shift_ms);
+}
+inline Maybe<std::int64_t> instant_of(Run& run, Maybe<std::int64_t> wall) {
+  if (!wall.known) return {};
+  auto& span = run.walls;
+  if (wall.value < span.from || wall.value >= span.until)
+    run.host.find_span(true, wall.value, span);
+  return some(wall.value + span.shift_ms);
+}
+// A watermark of instants as one of wall clocks.
+inline std::int64_t settled_wall_of(Run& run, std::int64_t watermark) {
+  if (watermark == kEndOfTime || watermark == kNoTime) return watermark;
+  const auto& span = span_at(run, watermark);
+  return std::min(watermark + span.shift_ms, span.least_wall);
 }
 
 }  // namespace holdfast::query
