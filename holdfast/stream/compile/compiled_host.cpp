@@ -6,8 +6,8 @@
 #include <holdfast/base/check.hpp>
 #include <holdfast/sql/evaluate.hpp>
 #include <holdfast/sql/user_calls.hpp>
-#include <holdfast/stream/compile/user_aggregates.hpp>
 #include <holdfast/sql/zone.hpp>
+#include <holdfast/stream/compile/user_aggregates.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
