@@ -62,6 +62,7 @@ Status RowWindows::take(std::size_t, RowKind, const sql::Row& row) {
     ++window.rows;
     HF_RETURN_IF_ERROR(for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
       window.aggregates[i].add(group_.aggregates[i], value);
+      return window.aggregates[i].failure(group_.aggregates[i]);
     }));
   }
   if (HF_MUTANT("ST96", windows.front().rows < group_.row_size,
