@@ -38,7 +38,7 @@ sql::Node node_of_stubborn() {
   return node;
 }
 
-class Rows : public Operator {
+class ShownRows : public Operator {
  public:
   using Operator::Operator;
   Status take(std::size_t, RowKind kind, const sql::Row& row) override {
@@ -51,7 +51,7 @@ class Rows : public Operator {
 TEST(UserGroups, ATakeBackThatFailsEndsTheRowAlsoWhereItsGroupGoes) {
   const auto node = node_of_stubborn();
   RunningGroups groups({node, {}, nullptr, 0}, true);
-  Rows rows({node, {}, nullptr, 0});
+  ShownRows rows({node, {}, nullptr, 0});
   groups.add_reader(rows, 0);
   const auto change = [&](RowKind kind, std::int64_t value) {
     return groups.take(0, kind, {sql::Value::of(7), sql::Value::of(value)});
