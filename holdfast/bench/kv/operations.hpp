@@ -116,6 +116,27 @@ class Buffers {
 // enough that keys and values stay in the first-level cache.
 inline constexpr unsigned kChunk = 64;
 
+// A function of its own, so that registers hold what the operations need and nothing else.
+template <class Run>
+[[gnu::noinline]] void run_chunk(unsigned step, unsigned count, Run& run) {
+  for (unsigned j = 0; j < count; j += step)
+    run(j);
+}
+
+template <class Run>
+[[gnu::noinline]] void run_timed(PhaseThread& thread, unsigned step, unsigned count, Run& run,
+                                 StallWatch* stalls) {
+  auto last = Clock::now();
+  if (stalls != nullptr) stalls->resume(last);
+  for (unsigned j = 0; j < count; j += step) {
+    run(j);
+    const auto now = Clock::now();
+    thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
+    if (stalls != nullptr) stalls->operation(last, now);
+    last = now;
+  }
+}
+
 // Operations 0, 1, 2, … in chunks of at most `chunk` (a multiple of `step`), until the phase ends:
 // for each chunk make(i, j) for all, then run(j) for every step-th, then check(j) for all, where i
 // is the number of the operation and j its place in the chunk; finish() stands between run and
@@ -137,17 +158,10 @@ std::uint64_t drive(PhaseThread& thread, unsigned step, unsigned chunk,
       const auto count = static_cast<unsigned>(std::min<std::uint64_t>(chunk, end - done));
       for (unsigned j = 0; j < count; ++j)
         make(done + j, j);
-      auto last = timed ? Clock::now() : Clock::time_point();
-      if (stalls != nullptr) stalls->resume(last);
-      for (unsigned j = 0; j < count; j += step) {
-        run(j);
-        if (!timed) [[likely]]
-          continue;  // Always the same way within a phase: costs nothing.
-        const auto now = Clock::now();
-        thread.latency.record(static_cast<std::uint64_t>((now - last).count()));
-        if (stalls != nullptr) stalls->operation(last, now);
-        last = now;
-      }
+      if (timed)
+        run_timed(thread, step, count, run, stalls);
+      else
+        run_chunk(step, count, run);
       finish();
       for (unsigned j = 0; j < count; ++j)
         check(j);
