@@ -70,6 +70,22 @@ bool BasicReads<R>::leads_to_put(Line line, Bytes key) const {
 }
 
 template <class R>
+template <class Path>
+void BasicReads<R>::ask_for_records(std::span<const Place> places, Line* candidates) const {
+  const auto bytes_at = [&](std::size_t i) { return rooms_.records.at(candidates[i]).bytes(); };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    candidates[i] = rooms_.index.map().template candidate<typename Path::Probing>(places[i]);
+    if (candidates[i] != kNoLine) prefetch_for_read(bytes_at(i));
+  }
+  // When the first line's translation has come: else each line asks for it by itself.
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (candidates[i] == kNoLine) continue;
+    for (std::size_t line = 1; line < 4; ++line)
+      prefetch_for_read(bytes_at(i) + line * kCacheLineBytes);
+  }
+}
+
+template <class R>
 template <class Path, class Copy>
 Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, Copy&& copy) const {
   // Stages over groups: buckets on their way, then records on their way, then copies. 16 misses of
@@ -91,19 +107,10 @@ Status BasicReads<R>::get_many(const ByteSpans& keys, std::span<Errc> outcomes, 
     std::fill_n(outcomes.begin() + static_cast<std::ptrdiff_t>(first), size, Errc::kOk);
     for (std::size_t i = 0; i < size; ++i) {
       places[i] = rooms.index.place(rooms.index.template hash<Path>(keys.raw(first + i)));
+      // Not the bucket behind it, where one key in twenty lies: of many keys it is in the way.
       prefetch_for_read(places[i].home);
-      prefetch_for_read(places[i].home + 1);
     }
-    for (std::size_t i = 0; i < size; ++i) {
-      // The first candidate is nearly always the one.
-      const Line candidate =
-          rooms.index.map().template candidate<typename Path::Probing>(places[i]);
-      candidates[i] = candidate;
-      if (candidate == kNoLine) continue;
-      const std::byte* const at = rooms.records.at(candidate).bytes();
-      for (std::size_t line = 0; line < 4; ++line)
-        prefetch_for_read(at + line * kCacheLineBytes);
-    }
+    ask_for_records<Path>(std::span(places).first(size), candidates.data());
     for (std::size_t i = 0; i < size; ++i) {
       if constexpr (Path::kFixed) {
         const Bytes key = keys.raw(first + i);

@@ -83,6 +83,9 @@ class BasicReads {
   Live find(const Place& place, Bytes key, const EpochDomain::Guard& guard) const;
 
  private:
+  // The first candidate of each place, which is nearly always the one, and its first four lines.
+  template <class Path>
+  void ask_for_records(std::span<const Place> places, Line* candidates) const;
   template <class Path>
   bool leads_to_put(Line line, Bytes key) const;
   // What was read of this key is durable when it returns.
