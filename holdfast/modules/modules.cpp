@@ -55,7 +55,8 @@ std::string identity_in(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   // The mark is put together here, so that it stands in no program that only looks for it.
-  const std::string mark = std::string("holdfast-peer") + "-build: ";
+  std::string mark = "holdfast-peer";
+  mark += "-build: ";
   const auto at = std::search(bytes.begin(), bytes.end(),
                               std::boyer_moore_horspool_searcher(mark.begin(), mark.end()));
   if (at == bytes.end()) return {};
@@ -136,9 +137,12 @@ std::vector<std::string> places() {
 Status check_started_by() {
   const char* const other = std::getenv(kStartedBy);
   if (other == nullptr || std::string_view(other) == kIdentity) return {};
-  return Error{Errc::kUnsupported, std::string("this program is of ") + kIdentity +
-                                       ", the command that started it of another build (" + other +
-                                       "): build or install the two together"};
+  std::string text = "this program is of ";
+  text += kIdentity;
+  text += ", the command that started it of another build (";
+  text += other;
+  text += "): build or install the two together";
+  return Error{Errc::kUnsupported, std::move(text)};
 }
 
 std::string_view identity() { return kIdentity; }

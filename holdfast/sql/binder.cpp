@@ -225,7 +225,9 @@ class Binder {
   }
 
   static Error misplaced_query(const syntax::Expression& e, const char* what) {
-    return unsupported_at(e.at, std::string(what) + " with a sub-query here",
+    std::string form(what);
+    form += " with a sub-query here";
+    return unsupported_at(e.at, form,
                           "over streams it can be a condition of WHERE, joined to others by AND");
   }
 

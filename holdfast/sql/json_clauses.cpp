@@ -56,7 +56,7 @@ class ClauseParser {
       return tokens_.wrong(exists_ ? "ERROR" : "EMPTY or ERROR");
     auto& place = empty ? clauses.on_empty : clauses.on_error;
     if (place.answer != JsonAnswer::kUnsaid)
-      return error_at(found.at, std::string(empty ? "ON EMPTY" : "ON ERROR") + " is said twice");
+      return error_at(found.at, empty ? "ON EMPTY is said twice" : "ON ERROR is said twice");
     place = std::move(found);
     return {};
   }

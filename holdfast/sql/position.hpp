@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include <holdfast/base/result.hpp>
@@ -16,19 +15,10 @@ struct Position {
 };
 
 // "line 3, column 14: …; hint". The text is wrong: kInvalidOption.
-inline Error error_at(Position at, std::string_view what, std::string_view hint = {}) {
-  std::string text = "line " + std::to_string(at.line) + ", column " + std::to_string(at.column) +
-                     ": " + std::string(what);
-  if (!hint.empty()) text += "; " + std::string(hint);
-  return Error{Errc::kInvalidOption, std::move(text)};
-}
+Error error_at(Position at, std::string_view what, std::string_view hint = {});
 
 // "line 3, column 14: MATCH_RECOGNIZE is not supported; hint". The text may be right SQL:
 // kUnsupported.
-inline Error unsupported_at(Position at, std::string_view what, std::string_view hint = {}) {
-  Error error = error_at(at, std::string(what) + " is not supported", hint);
-  error.code = Errc::kUnsupported;
-  return error;
-}
+Error unsupported_at(Position at, std::string_view what, std::string_view hint = {});
 
 }  // namespace holdfast::sql

@@ -144,7 +144,7 @@ std::uint32_t EntryLog::group_hash(std::string_view key) const {
 Status EntryLog::find_groups(kv::Store<>& store) {
   groups_.reserve(places_.size());
   std::vector<std::pair<std::uint32_t, std::uint32_t>> hashes;  // Of a block, by handle.
-  HF_RETURN_IF_ERROR(for_each_block(store, [&](std::string_view, std::string_view bytes) -> Status {
+  const auto take_block = [&](std::string_view, std::string_view bytes) -> Status {
     hashes.clear();
     HF_RETURN_IF_ERROR(for_each_entry(bytes, [&](const Entry& entry) -> Status {
       hashes.emplace_back(entry.handle, group_hash(entry.key));
@@ -156,7 +156,8 @@ Status EntryLog::find_groups(kv::Store<>& store) {
     for (const auto& [handle, hash] : hashes)
       groups_.set(handle, hash);
     return {};
-  }));
+  };
+  HF_RETURN_IF_ERROR(for_each_block(store, take_block));
   finds_ = true;
   return {};
 }

@@ -93,15 +93,15 @@ TEST(Workload, KeysOfDifferentRecordsDiffer) {
 TEST(Workload, VariableSizesHaveTheMeanAndDeviationOfThePaper) {
   const Records records({16, 200, true});
   double sum = 0, squares = 0;
-  constexpr int kCount = 100'000;
-  for (std::uint64_t index = 0; index < kCount; ++index) {
+  constexpr int kRecords = 100'000;
+  for (std::uint64_t index = 0; index < kRecords; ++index) {
     const double size = records.value_bytes(mix(index));
     sum += size;
     squares += size * size;
   }
-  const auto mean = sum / kCount;
+  const auto mean = sum / kRecords;
   EXPECT_NEAR(mean, 200, 2);
-  EXPECT_NEAR(std::sqrt(squares / kCount - mean * mean), 40, 2);
+  EXPECT_NEAR(std::sqrt(squares / kRecords - mean * mean), 40, 2);
 }
 
 TEST(Workload, KernelsOfAllWidthsAgree) {

@@ -91,8 +91,10 @@ TEST(Options, ASmallerMaxBytesThanTheMediumHoldsForItsFreeBlocks) {
     auto store = Store<>::open(spec, tiny()).value();
     for (int i = 0; i < 4'000; ++i)
       ASSERT_TRUE(store.put(number(i), value));
-    for (int i = 0; i < 4'000; ++i)
-      if (i % 10 != 0) ASSERT_TRUE(store.erase(number(i)));
+    for (int i = 0; i < 4'000; ++i) {
+      if (i % 10 == 0) continue;
+      ASSERT_TRUE(store.erase(number(i)));
+    }
     ForTests::abandon(store);
   }
   StoreOptions options = tiny();

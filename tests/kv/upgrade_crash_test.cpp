@@ -12,10 +12,16 @@
 namespace holdfast::kv {
 namespace {
 
+StoreOptions any_shape() {
+  StoreOptions options;
+  options.any_shape = true;
+  return options;
+}
+
 // As a process leaves a closed store that dies when it has freed the image of the index and before
 // it opens a run.
 void free_image(Region& region) {
-  const auto superblock = read_superblock(region, {.any_shape = true}, {}).value();
+  const auto superblock = read_superblock(region, any_shape(), {}).value();
   const auto geometry = geometry_of(superblock);
   const DurableWriter writer(region);
   writer.put_word(kCleanMarkAt, 0).value();

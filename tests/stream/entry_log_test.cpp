@@ -288,7 +288,8 @@ TEST(EntryLog, FindsTheEntriesOfEachGroup) {
     };
     for (int round = 0; round < 60; ++round) {
       for (auto changes = random() % (random() % 8 == 0 ? 400 : 6); changes > 0; --changes) {
-        const auto key = key_in(std::to_string(random() % groups), alone ? 1 : random() % 5);
+        const auto key = key_in(std::to_string(random() % groups),
+                                alone ? 1u : static_cast<unsigned>(random() % 5));
         if (random() % 3 != 0)
           table.put(key, std::string(1 + random() % (seed == 3 ? 3000 : 40), 'v'));
         else if (table.values().contains(key))

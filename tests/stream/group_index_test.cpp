@@ -30,12 +30,12 @@ TEST(GroupIndex, IsAsAMap) {
     if (seed == 2) index.reserve(3000);
     std::map<std::uint32_t, std::uint32_t> model;  // Number to hash.
     // Few hashes, so that many numbers have the same; and upper bits that are alike.
+    const auto below = [&](unsigned end) { return static_cast<std::uint32_t>(random() % end); };
     const auto some_hash = [&] {
-      return seed == 3 ? static_cast<std::uint32_t>(random() % 7) << 30 | (random() & 3u)
-                       : static_cast<std::uint32_t>(random() % 600) * 0x9E3779B9u;
+      return seed == 3 ? below(7) << 30 | below(4) : below(600) * 0x9E3779B9u;
     };
     for (int step = 0; step < 20'000; ++step) {
-      const auto number = static_cast<std::uint32_t>(random() % 2000);
+      const auto number = below(2000);
       if (random() % 3 != 0) {
         const auto hash = some_hash();
         index.set(number, hash);

@@ -548,7 +548,7 @@ struct StateOf {
  private:
   template <class Visit, std::size_t... kNumbers>
   bool for_each_of_values(const Visit& visit, std::index_sequence<kNumbers...>) {
-    const auto one = [&](std::int64_t number, auto& aggregate) {
+    [[maybe_unused]] const auto one = [&](std::int64_t number, auto& aggregate) {
       if constexpr (std::is_base_of_v<HasParts, std::decay_t<decltype(aggregate)>>)
         return visit(number, aggregate);
       else
