@@ -60,7 +60,7 @@ class Counts : public Sink {
   std::vector<std::string> rows;
 };
 
-using Rows = std::vector<std::string>;
+using ZoneRows = std::vector<std::string>;
 
 class ZoneWindows : public testing::Test {
  protected:
@@ -68,8 +68,8 @@ class ZoneWindows : public testing::Test {
   ~ZoneWindows() override { std::filesystem::remove_all(directory_); }
 
   // What windows of an hour have. After `rows` rows a process ends, and another one goes on.
-  Rows windows(std::string_view day, const std::vector<std::int64_t>& minutes, std::size_t rows,
-               std::uint64_t late) {
+  ZoneRows windows(std::string_view day, const std::vector<std::int64_t>& minutes, std::size_t rows,
+                   std::uint64_t late) {
     Counts sink;
     std::filesystem::remove_all(directory_ / "state");
     for (const auto stops_at : {rows, minutes.size()}) {
@@ -118,14 +118,14 @@ class ZoneWindows : public testing::Test {
 TEST_F(ZoneWindows, AnHourThatComesTwiceIsOneWindowThatEndsBehindTheSecond) {
   const std::vector<std::int64_t> minutes = {10, 65, 20, 119, 30, 120, 40, 70, 200};
   for (std::size_t rows = 0; rows < minutes.size(); ++rows)
-    EXPECT_EQ(windows("2024-10-27", minutes, rows, 2), (Rows{"02:00 5", "03:00 1", "04:00 1"}))
+    EXPECT_EQ(windows("2024-10-27", minutes, rows, 2), (ZoneRows{"02:00 5", "03:00 1", "04:00 1"}))
         << "a process ends after " << rows << " rows";
 }
 
 TEST_F(ZoneWindows, AnHourThatIsMissingHasNoWindow) {
   const std::vector<std::int64_t> minutes = {10, 50, 60, 59, 70, 200};
   for (std::size_t rows = 0; rows < minutes.size(); ++rows)
-    EXPECT_EQ(windows("2024-03-31", minutes, rows, 1), (Rows{"01:00 2", "03:00 2", "05:00 1"}))
+    EXPECT_EQ(windows("2024-03-31", minutes, rows, 1), (ZoneRows{"01:00 2", "03:00 2", "05:00 1"}))
         << "a process ends after " << rows << " rows";
 }
 
