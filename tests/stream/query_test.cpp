@@ -63,7 +63,8 @@ TEST_F(QueryTest, WindowsGroupsAndConditionsAreThoseOfTheText) {
             "GROUP BY window_start, window_end, k\n"
             "HAVING (SUM(v) > 1)");
   EXPECT_EQ(rows_of(query), (std::vector<std::string>{"+I b 5", "+I a 7"}));
-  const auto hop = queries_.from("t").hop("at", milliseconds(1'000), milliseconds(2'000));
+  const auto hop =
+      queries_.from("t").hop("at", milliseconds(1'000), milliseconds(2'000)).group_by({});
   EXPECT_EQ(rows_of(hop.select({"'all'", "SUM(v)"})),
             (std::vector<std::string>{"+I all 1", "+I all 6", "+I all 12", "+I all 7"}));
 }
@@ -71,12 +72,13 @@ TEST_F(QueryTest, WindowsGroupsAndConditionsAreThoseOfTheText) {
 TEST_F(QueryTest, EachWindowOfSqlHasACall) {
   const auto t = queries_.from("t");
   const auto step = t.cumulate("at", milliseconds(2'000), milliseconds(4'000));
-  EXPECT_EQ(rows_of(step.select({"'all'", "SUM(v)"})),
+  EXPECT_EQ(rows_of(step.group_by({}).select({"'all'", "SUM(v)"})),
             (std::vector<std::string>{"+I all 1", "+I all 13"}));
   const auto session = t.session("at", milliseconds(2'000));
   EXPECT_EQ(rows_of(session.group_by({"k"}).select({"k", "SUM(v)"})),
             (std::vector<std::string>{"+I b 5", "+I a 8"}));
-  EXPECT_EQ(rows_of(session.select({"'all'", "SUM(v)"})), (std::vector<std::string>{"+I all 13"}));
+  EXPECT_EQ(rows_of(session.group_by({}).select({"'all'", "SUM(v)"})),
+            (std::vector<std::string>{"+I all 13"}));
   const auto rows = t.tumble_rows(2);
   EXPECT_EQ(rows_of(rows.group_by({"k"}).select({"k", "SUM(v)"})),
             (std::vector<std::string>{"+I a 8"}));
