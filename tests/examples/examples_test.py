@@ -55,6 +55,13 @@ def streams(path):
                'minute 0: tea 7\nminute 0: cake 5\nminute 1: tea 1\n')
 
 
+def queries(path):
+    os.mkdir(path)
+    expect('query_guide', run('query_guide', path), 'north alone: tea\n')
+    for table, rows in ('best', '9,cake,10\n10,tea,4\n'), ('unpriced', 'pie,9\n'):
+        expect(f'query_guide into {table}', ''.join(file.read_text() for file in sorted(pathlib.Path(path, table).iterdir())), rows)
+
+
 def functions(path):
     pathlib.Path(path).write_text('4000123456789010,2.0,1\n4000123456789010,5.0,2\n\\N,1.0,1\n')
     library = PROGRAMS / 'libfunction_guide.so'
@@ -96,13 +103,13 @@ def crash_test(path):
 
 
 def main():
-    for test in store, in_c, pipeline, log, streams, functions, pages, fields, interleaving, crash_test:
+    for test in store, in_c, pipeline, log, streams, queries, functions, pages, fields, interleaving, crash_test:
         directory = tempfile.mkdtemp(prefix='holdfast-examples-')
         try:
             test(f'{directory}/x')
         finally:
             shutil.rmtree(directory)
-    print('11 programs')
+    print('12 programs')
 
 
 main()
