@@ -1,5 +1,6 @@
 #include "query.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
@@ -60,6 +61,28 @@ bool Definitions::follow(const Definitions& other) const {
   while (one != nullptr && one != &other)
     one = one->before.get();
   return one != nullptr;
+}
+
+std::vector<const Definitions*> Definitions::all() const {
+  std::vector<const Definitions*> chain;
+  for (const auto* one = this; one != nullptr; one = one->before.get())
+    chain.push_back(one);
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+std::string Definitions::all_statements() const {
+  std::string text;
+  for (const auto* one : all())
+    text += one->statement;
+  return text;
+}
+
+OwnFunctions Definitions::all_functions() const {
+  OwnFunctions gathered;
+  for (const auto* one : all())
+    gathered.insert(gathered.end(), one->functions.begin(), one->functions.end());
+  return gathered;
 }
 
 Query::Query(std::shared_ptr<const Definitions> definitions, std::string_view table)
@@ -242,8 +265,9 @@ Query Query::joined(std::string_view words, const Query& other, std::string_view
   return query;
 }
 
+Query Query::join(const Query& other) const { return joined("CROSS JOIN", other, {}); }
 Query Query::join(const Query& other, std::string_view on) const {
-  return joined(on.empty() ? "CROSS JOIN" : "JOIN", other, on);
+  return joined("JOIN", other, on);
 }
 Query Query::left_outer_join(const Query& other, std::string_view on) const {
   return joined("LEFT JOIN", other, on);
@@ -258,7 +282,7 @@ Query Query::full_outer_join(const Query& other, std::string_view on) const {
 Query Query::matched(std::string_view words, const Query& other, std::string_view on) const {
   Query query = open();
   query.part(words, on);
-  const Query matches = (other.is_table() ? other : other.as_table()).where(on);
+  const Query matches = other.where(on);
   query.take_over(words, matches);
   query.where_.push_back(std::string(words) + " (" + matches.sql() + ")");
   return query;
@@ -320,7 +344,8 @@ std::string Query::sql() const {
   text += "\nFROM " + from();
   if (!where_.empty()) text += "\nWHERE " + joined_by(" AND ", where_);
   auto keys = keys_.value_or(std::vector<std::string>());
-  if (keys_ && !window_.empty()) keys.insert(keys.begin(), {"window_start", "window_end"});
+  if (HF_MUTANT("ST120", keys_.has_value(), true) && !window_.empty())
+    keys.insert(keys.begin(), {"window_start", "window_end"});
   if (!row_window_.empty()) keys.insert(keys.begin(), row_window_);
   if (!keys.empty()) text += "\nGROUP BY " + joined_by(", ", keys);
   if (!having_.empty()) text += "\nHAVING " + joined_by(" AND ", having_);

@@ -40,14 +40,20 @@
 
 namespace holdfast::stream {
 
-// What was defined by a Queries up to some moment.
+// What a Queries has defined up to some moment: the last of it, and what came before.
 struct Definitions {
-  std::string statements;  // Each with `;` and a line end.
-  OwnFunctions functions;
-  std::shared_ptr<const Definitions> before;  // Null: there were none.
+  std::string statement;                      // With `;` and a line end. Empty:
+  OwnFunctions functions;                     // it is these functions of the program.
+  std::shared_ptr<const Definitions> before;  // Null: there is nothing.
 
   // Whether these are `other` or came later.
   bool follow(const Definitions& other) const;
+  // All of it, the first one first.
+  std::string all_statements() const;
+  OwnFunctions all_functions() const;
+
+ private:
+  std::vector<const Definitions*> all() const;
 };
 
 inline const std::atomic<bool> kNeverStop{false};
@@ -93,9 +99,11 @@ class Query {
   Query order_by(const std::vector<std::string>& keys) const;
   Query limit(std::uint64_t rows, std::uint64_t offset = 0) const;
 
-  // Joins. `on`: a condition, or USING (column, …). It says which join it is: of windows, of near
-  // times, of changing rows (docs/stream.md). None: each row beside each, and where() may choose.
-  Query join(const Query& other, std::string_view on = {}) const;
+  // Each row beside each row of `other`; where() may choose.
+  Query join(const Query& other) const;
+  // `on`: a condition, or USING (column, …). It says which join it is: of windows, of near times,
+  // of changing rows (docs/stream.md).
+  Query join(const Query& other, std::string_view on) const;
   Query left_outer_join(const Query& other, std::string_view on) const;
   Query right_outer_join(const Query& other, std::string_view on) const;
   Query full_outer_join(const Query& other, std::string_view on) const;

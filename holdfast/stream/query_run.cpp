@@ -30,10 +30,12 @@ Error with_its_line(Error error, std::string_view definitions, std::string_view 
   return error;
 }
 
+// A script of the definitions and the text.
 Result<Script> prepared(const Definitions& definitions, const std::string& text) {
-  auto script = Script::prepare(definitions.statements + text, definitions.functions);
+  const auto statements = definitions.all_statements();
+  auto script = Script::prepare(statements + text, definitions.all_functions());
   if (script) return script;
-  return with_its_line(std::move(script).error(), definitions.statements, text);
+  return with_its_line(std::move(script).error(), statements, text);
 }
 
 }  // namespace
@@ -79,23 +81,20 @@ Status insert_all(const std::vector<Insert>& inserts, const ScriptOptions& optio
 
 Status Queries::define(std::string_view statement) {
   // A comment at its end ends with the line.
-  const auto text = std::string(statement) + "\n;\n";
-  HF_ASSIGN_OR_RETURN(const auto script, prepared(*definitions_, text));
+  const Definitions next{std::string(statement) + "\n;\n", {}, definitions_};
+  HF_ASSIGN_OR_RETURN(const auto script, prepared(*definitions_, next.statement));
   if (!script.plans().empty())
     return Error{
         Errc::kInvalidOption,
         "a definition is CREATE TABLE, CREATE VIEW, CREATE FUNCTION or SET; this one has a query"};
-  definitions_ = std::make_shared<Definitions>(
-      Definitions{definitions_->statements + text, definitions_->functions, definitions_});
+  definitions_ = std::make_shared<Definitions>(next);
   return {};
 }
 
 Status Queries::define(std::string_view name, const functions::Definition& function) {
-  auto next = *definitions_;
-  next.functions.emplace_back(name, function);
-  next.before = definitions_;
+  const Definitions next{{}, {{std::string(name), function}}, definitions_};
   HF_RETURN_IF_ERROR(prepared(next, {}));
-  definitions_ = std::make_shared<Definitions>(std::move(next));
+  definitions_ = std::make_shared<Definitions>(next);
   return {};
 }
 

@@ -132,7 +132,12 @@ TEST_F(QueryPlan, SemiAndAntiJoins) {
          "WHERE o.item = i.name AND stock > 1)");
   expect(o_.where("price > 3").anti_join(i_.where("stock > 1"), "o.item = i.name").select({"id"}),
          "SELECT id FROM orders AS o WHERE price > 3 AND NOT EXISTS (SELECT * FROM "
-         "(SELECT * FROM items WHERE stock > 1) AS i WHERE o.item = i.name)");
+         "items AS i WHERE stock > 1 AND o.item = i.name)");
+  // Groups have no table's name before their columns but what as() gives.
+  const auto stocks = i_.group_by({"name"}).select({"name AS n"}).as("g");
+  expect(o_.semi_join(stocks, "o.item = g.n").select({"id"}),
+         "SELECT id FROM orders AS o WHERE EXISTS (SELECT * FROM (SELECT name AS n FROM items "
+         "GROUP BY name) AS g WHERE o.item = g.n)");
   // Of groups: the condition is on them, not on the rows that they have.
   const auto groups = o_.group_by({"item"}).select({"item", "SUM(price) AS s"});
   expect(groups.semi_join(shops_, "item = name"),
@@ -336,12 +341,20 @@ TEST_F(QueryPlan, APartStandsByItself) {
   EXPECT_EQ(said(orders_.where("item = ') ; ('").select({"tags[1]", "(price)"})), "nothing");
   EXPECT_FALSE(orders_.insert_sql("sums; SELECT 1"));
   EXPECT_FALSE(orders_.insert_sql(""));
+  EXPECT_FALSE(orders_.join(items_, "").insert_sql("sums"));
 }
 
 // A comment took what came behind it on the line: select({"id -- key", "item"}) had one column.
 TEST_F(QueryPlan, ACommentEndsWithItsPart) {
   expect(orders_.where("price > 1 -- dear").select({"id -- key", "item"}),
          "SELECT id, item FROM orders WHERE price > 1");
+}
+
+TEST(QueryDefinitions, TheFirstOneIsTheFirst) {
+  const auto nothing = std::make_shared<Definitions>();
+  const auto first = std::make_shared<Definitions>(Definitions{"a;\n", {}, nothing});
+  const Definitions last{"b;\n", {}, first};
+  EXPECT_EQ(last.all_statements(), "a;\nb;\n");
 }
 
 TEST(QueryDefinitions, OfTwoQueriesTheLaterOnesCount) {
