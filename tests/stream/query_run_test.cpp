@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <holdfast/base/sanitizer.hpp>
 #include <holdfast/stream/query.hpp>
 
 namespace holdfast::stream {
