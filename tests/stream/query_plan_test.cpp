@@ -307,6 +307,9 @@ TEST_F(QueryPlan, WhatIsWrongIsRefusedAsInSql) {
   refused(orders_.union_all(shops_), "columns");
   refused(orders_.select({"id", "item"}).union_all(shops_), "UNION");
   refused(o_.where("items.stock > 1"), "items");
+  // Without group_by() a window's rows are rows.
+  const auto sums = orders_.tumble("at", milliseconds(1'000)).select({"SUM(price)"});
+  EXPECT_NE(planned(sums).find("grouping a window's rows without the window"), std::string::npos);
 }
 
 // A part that is no whole took another meaning: where("a) OR (b") was beside other conditions.
