@@ -109,6 +109,13 @@ def path_of(table):
     return f'{DIRECTORY}/{table}.tbl'
 
 
+def fields_of(table):
+    """Name and type of each field of the file's lines. Behind a last '|', which some files lack, an empty one."""
+    with open(path_of(table), 'rb') as lines:
+        bars = lines.readline().count(b'|')
+    return TABLES[table] + [['nothing', 'S']] * (bars == len(TABLES[table]))
+
+
 class DuckDB:
     """A database file, hot in the buffer manager: compressed, with statistics per row group."""
     package = 'duckdb'
@@ -119,12 +126,12 @@ class DuckDB:
         self.base.execute('set enable_progress_bar = false')
         types = {'I': 'INTEGER', 'W': 'BIGINT', 'S': 'VARCHAR'}
         for table, columns in TABLES.items():
-            struct = ', '.join(f"'{name}': '{types[kind]}'" for name, kind in columns)
+            struct = ', '.join(f"'{name}': '{types[kind]}'" for name, kind in fields_of(table))
             order = ' order by lo_orderdate' if BY_DATE and table == 'lineorder' else ''
             narrow = [f'{name}::INTEGER as {name}' if kind == 'W' and name != 'lo_orderkey' else name
                       for name, kind in columns]
             self.base.execute(f"create table {table} as select {', '.join(narrow)} from read_csv('{path_of(table)}', "
-                              f"delim='|', header=false, quote='', columns={{{struct}, 'nothing': 'VARCHAR'}}){order}")
+                              f"delim='|', header=false, quote='', columns={{{struct}}}){order}")
         self.base.execute('checkpoint')
 
     def prepare(self, query):
@@ -155,9 +162,9 @@ class ChDB:
                                for name, kind in kinds.items())
             order = 'lo_orderdate' if BY_DATE and table == 'lineorder' else 'tuple()'
             query(f'create table {table} ({stored}) engine = MergeTree order by {order}')
-            read = ', '.join(f'{name} {kind}' for name, kind in kinds.items())
+            read = ', '.join(f"{name} {kinds.get(name, 'String')}" for name, _ in fields_of(table))
             query(f"insert into {table} select {', '.join(kinds)} from file('{os.path.abspath(path_of(table))}', CSV, "
-                  f"'{read}, nothing String') settings format_csv_delimiter = '|', max_insert_threads = 1, "
+                  f"'{read}') settings format_csv_delimiter = '|', max_insert_threads = 1, "
                   f"input_format_parallel_parsing = 0")
             query(f'optimize table {table} final')
         self.settings = ''
@@ -179,7 +186,7 @@ def arrow_table(table):
     types = {'I': arrow.int32(), 'W': arrow.int64(), 'S': arrow.string()}
     columns = TABLES[table]
     read = csv.read_csv(
-        path_of(table), read_options=csv.ReadOptions(column_names=[name for name, _ in columns] + ['nothing']),
+        path_of(table), read_options=csv.ReadOptions(column_names=[name for name, _ in fields_of(table)]),
         parse_options=csv.ParseOptions(delimiter='|', quote_char=False),
         convert_options=csv.ConvertOptions(column_types={name: types[kind] for name, kind in columns},
                                            include_columns=USED[table], strings_can_be_null=False))
@@ -225,7 +232,7 @@ class Polars:
         self.tables = {}
         for table, columns in TABLES.items():
             frame = polars.read_csv(path_of(table), separator='|', has_header=False, quote_char=None,
-                                    new_columns=[name for name, _ in columns] + ['nothing'],
+                                    new_columns=[name for name, _ in fields_of(table)],
                                     schema_overrides={name: types[kind] for name, kind in columns}).select(USED[table])
             if BY_DATE and table == 'lineorder':
                 frame = frame.sort('lo_orderdate', maintain_order=True)
