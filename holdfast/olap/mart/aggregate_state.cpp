@@ -25,56 +25,82 @@ AggregateState::AggregateState(const sql::Aggregate& aggregate, Form form)
   if (aggregate.distinct) distinct_.emplace(form_);
 }
 
+template <class Use>
+void AggregateState::with_states(Use use) {
+  switch (kind_) {
+    case Kind::kCount: return use(counts_);
+    case Kind::kExact:
+    case Kind::kWideExtreme: return use(wide_);
+    case Kind::kReal: return use(reals_);
+    case Kind::kExtreme: return use(words_);
+    case Kind::kText: return use(texts_);
+  }
+}
+
 void AggregateState::grow(std::size_t count) {
-  counts_.resize(count);
-  if (kind_ == Kind::kExact || kind_ == Kind::kWideExtreme) sums_.resize(count);
-  if (kind_ == Kind::kReal) reals_.resize(count), lost_.resize(count);
-  if (kind_ == Kind::kExtreme) extremes_.resize(count);
-  if (kind_ == Kind::kText) texts_.resize(count);
+  with_states([&](auto& states) { states.resize(count); });
+}
+void AggregateState::reserve(std::size_t count) {
+  with_states([&](auto& states) { states.reserve(count); });
 }
 
 // What a rounding drops is kept, so that the order of the rows does not show in the printed digits.
-void AggregateState::add_real(std::size_t group, double value) {
-  auto& real = reals_[group];
-  const double sum = real + value;
-  if (std::isfinite(sum))
-    lost_[group] +=
-        std::fabs(real) >= std::fabs(value) ? (real - sum) + value : (value - sum) + real;
-  real = sum;
+void AggregateState::Real::add(double value) {
+  const double more = sum + value;
+  if (std::isfinite(more))
+    lost += std::fabs(sum) >= std::fabs(value) ? (sum - more) + value : (value - more) + sum;
+  sum = more;
 }
 
-void AggregateState::add_extreme(std::size_t group, std::int64_t value) {
-  if (counts_[group]++ == 0 || better(value, extremes_[group])) extremes_[group] = value;
+// `count` values, of which this is the best.
+template <class T, class Value>
+void AggregateState::take_extreme(Counted<T>& state, const Value& value, std::int64_t count) const {
+  const Value known = state.value;
+  const bool better = aggregate_->kind == AggregateKind::kMin ? value < known : value > known;
+  if (HF_MUTANT("O36", state.count == 0, false) || better) state.value = value;
+  state.count += count;
 }
 
-void AggregateState::add_wide_extreme(std::size_t group, sql::Int128 value) {
-  if (counts_[group]++ == 0 || better(value, sums_[group])) sums_[group] = value;
-}
-
-void AggregateState::add_text(std::size_t group, std::string_view value) {
-  auto& text = texts_[group];
-  if (counts_[group]++ == 0 || better(value, std::string_view(text))) text = value;
-}
-
-void AggregateState::add_value(std::size_t group, const Vector& values, std::size_t row) {
+template <class Row>
+void AggregateState::add_rows(std::span<const std::uint32_t> groups, const Vector& values,
+                              std::size_t count, Row row_at) {
+  const auto each = [&](auto& states, const auto& add) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto row = row_at(i);
+      add(states[groups[row]], row);
+    }
+  };
   switch (kind_) {
+    case Kind::kCount: return each(counts_, [](auto& state, std::size_t) { ++state; });
     case Kind::kExact:
       if (form_ == Form::kNumbers)
-        sums_[group] += values.numbers[row];
-      else
-        overflow_ |= __builtin_add_overflow(sums_[group], values.wide[row], &sums_[group]);
-      ++counts_[group];
-      break;
+        return each(wide_, [&](auto& state, std::size_t row) {
+          state.value += values.numbers[row];
+          ++state.count;
+        });
+      return each(wide_, [&](auto& state, std::size_t row) {
+        overflow_ |= __builtin_add_overflow(state.value, values.wide[row], &state.value);
+        ++state.count;
+      });
     case Kind::kReal:
-      add_real(group, values.reals[row]);
-      ++counts_[group];
-      break;
+      return each(reals_, [&](auto& state, std::size_t row) {
+        state.add(values.reals[row]);
+        ++state.count;
+      });
     case Kind::kExtreme:
-      add_extreme(group, form_ == Form::kReals ? word_of(values.reals[row]) : values.numbers[row]);
-      break;
-    case Kind::kWideExtreme: add_wide_extreme(group, values.wide[row]); break;
-    case Kind::kText: add_text(group, values.texts[row]); break;
-    case Kind::kCount: ++counts_[group]; break;
+      if (form_ == Form::kReals)
+        return each(words_, [&](auto& state, std::size_t row) {
+          take_extreme(state, word_of(values.reals[row]), 1);
+        });
+      return each(words_, [&](auto& state, std::size_t row) {
+        take_extreme(state, values.numbers[row], 1);
+      });
+    case Kind::kWideExtreme:
+      return each(wide_,
+                  [&](auto& state, std::size_t row) { take_extreme(state, values.wide[row], 1); });
+    case Kind::kText:
+      return each(texts_,
+                  [&](auto& state, std::size_t row) { take_extreme(state, values.texts[row], 1); });
   }
 }
 
@@ -84,55 +110,70 @@ void AggregateState::add(std::span<const std::uint32_t> groups, const Vector* va
       ++counts_[group];
     return;
   }
-  const bool nulls = !values->null.empty();
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (nulls && values->null[i] != 0) continue;
-    if (distinct_ && !HF_MUTANT("O32", distinct_->add(groups[i], *values, i), true)) continue;
-    add_value(groups[i], *values, i);
+  if (values->null.empty() && !distinct_)
+    return add_rows(groups, *values, groups.size(), [](std::size_t row) { return row; });
+  rows_.clear();
+  for (std::uint32_t row = 0; row < groups.size(); ++row) {
+    if (!values->is_null(row)) rows_.push_back(row);
+  }
+  if (distinct_) distinct_->keep_new(groups, *values, rows_);
+  add_rows(groups, *values, rows_.size(), [&](std::size_t i) { return rows_[i]; });
+}
+
+void AggregateState::merge_group(const AggregateState& other, std::size_t from, std::size_t to) {
+  switch (kind_) {
+    case Kind::kCount: counts_[to] += other.counts_[from]; break;
+    case Kind::kExact:
+      overflow_ |=
+          __builtin_add_overflow(wide_[to].value, other.wide_[from].value, &wide_[to].value);
+      wide_[to].count += other.wide_[from].count;
+      break;
+    case Kind::kReal:
+      reals_[to].add(other.reals_[from].sum);
+      reals_[to].lost += HF_MUTANT("O37", other.reals_[from].lost, 0);
+      reals_[to].count += other.reals_[from].count;
+      break;
+    case Kind::kExtreme: {
+      const auto& theirs = other.words_[from];
+      if (theirs.count != 0) take_extreme(words_[to], theirs.value, theirs.count);
+      break;
+    }
+    case Kind::kWideExtreme: {
+      const auto& theirs = other.wide_[from];
+      if (theirs.count != 0) take_extreme(wide_[to], theirs.value, theirs.count);
+      break;
+    }
+    case Kind::kText: {
+      const auto& theirs = other.texts_[from];
+      if (theirs.count != 0) take_extreme(texts_[to], std::string_view(theirs.value), theirs.count);
+      break;
+    }
   }
 }
 
 void AggregateState::merge(const AggregateState& other, std::span<const std::uint32_t> to) {
   overflow_ |= other.overflow_;
-  if (other.distinct_) {
-    std::vector<std::uint32_t> groups;
-    Vector values;
-    other.distinct_->list(groups, values);
-    for (auto& group : groups)
-      group = HF_MUTANT("O35", to[group], group);
-    return add(groups, &values);
-  }
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    const auto group = to[i];
-    if (other.counts_[i] == 0) continue;
-    const bool first = HF_MUTANT("O36", counts_[group] == 0, false);
-    switch (kind_) {
-      case Kind::kExtreme:
-        if (first || better(other.extremes_[i], extremes_[group]))
-          extremes_[group] = other.extremes_[i];
-        break;
-      case Kind::kWideExtreme:
-        if (first || better(other.sums_[i], sums_[group])) sums_[group] = other.sums_[i];
-        break;
-      case Kind::kText:
-        if (first || better(other.texts_[i], texts_[group])) texts_[group] = other.texts_[i];
-        break;
-      case Kind::kExact:
-        overflow_ |= __builtin_add_overflow(sums_[group], other.sums_[i], &sums_[group]);
-        break;
-      case Kind::kReal:
-        add_real(group, other.reals_[i]);
-        lost_[group] += HF_MUTANT("O37", other.lost_[i], 0);
-        break;
-      case Kind::kCount: break;
+  if (!other.distinct_) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (to[i] != kNoGroup) merge_group(other, i, to[i]);
     }
-    counts_[group] += other.counts_[i];
+    return;
   }
+  std::vector<std::uint32_t> groups;
+  Vector values;
+  other.distinct_->list(groups, values);
+  rows_.clear();
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    groups[i] = HF_MUTANT("O35", to[groups[i]], groups[i]);
+    if (groups[i] != kNoGroup) rows_.push_back(i);
+  }
+  distinct_->keep_new(groups, values, rows_);
+  add_rows(groups, values, rows_.size(), [&](std::size_t i) { return rows_[i]; });
 }
 
-Result<sql::Value> AggregateState::exact_result(std::size_t group) const {
+Result<sql::Value> AggregateState::exact_result(const Counted<sql::Int128>& state) const {
   const auto& type = aggregate_->type;
-  const auto sum = sums_[group];
+  const auto sum = state.value;
   const bool average = aggregate_->kind == AggregateKind::kAverage;
   const auto too_large = [&] {
     return sql::error_at(aggregate_->at, "the sum does not fit " + sql::name_of(type),
@@ -140,28 +181,52 @@ Result<sql::Value> AggregateState::exact_result(std::size_t group) const {
   };
   if (overflow_ || !sql::fits(sum, sql::kMaxDigits)) return too_large();
   if (type.is_integer()) {
-    const auto value = average ? sum / counts_[group] : sum;
+    const auto value = average ? sum / state.count : sum;
     if (HF_MUTANT("O26", sql::in_range(value, type.kind), true)) return sql::Value::of(value);
     return too_large();
   }
   if (!average) return sql::Value::of(sum);
   const auto quotient =
-      sql::divided(sum, counts_[group], type.scale - aggregate_->argument->type.scale);
+      sql::divided(sum, state.count, type.scale - aggregate_->argument->type.scale);
   if (!quotient) return too_large();
   return sql::Value::of(*quotient);
 }
 
+// Of any kind but texts.
 Result<sql::Value> AggregateState::result(std::size_t group) const {
   if (kind_ == Kind::kCount) return sql::Value::of(counts_[group]);
-  if (counts_[group] == 0) return sql::Value();
-  if (kind_ == Kind::kExtreme) return value_of_word(extremes_[group], aggregate_->argument->type);
-  if (kind_ == Kind::kWideExtreme) return sql::Value::of(sums_[group]);
-  if (kind_ == Kind::kText) return sql::Value::of_text(texts_[group]);
-  if (kind_ == Kind::kExact) return exact_result(group);
-  double real = reals_[group] + lost_[group];
-  if (aggregate_->kind == AggregateKind::kAverage) real /= static_cast<double>(counts_[group]);
-  const bool single = aggregate_->type.kind == sql::Kind::kFloat;
-  return sql::Value::of_real(single ? static_cast<double>(static_cast<float>(real)) : real);
+  if (kind_ == Kind::kExtreme) {
+    const auto& [word, count] = words_[group];
+    return count == 0 ? sql::Value() : value_of_word(word, aggregate_->argument->type);
+  }
+  if (kind_ == Kind::kReal) {
+    const auto& [sum, lost, count] = reals_[group];
+    if (count == 0) return sql::Value();
+    double real = sum + lost;
+    if (aggregate_->kind == AggregateKind::kAverage) real /= static_cast<double>(count);
+    const bool single = aggregate_->type.kind == sql::Kind::kFloat;
+    return sql::Value::of_real(single ? static_cast<double>(static_cast<float>(real)) : real);
+  }
+  const auto& state = wide_[group];
+  if (state.count == 0) return sql::Value();
+  if (kind_ == Kind::kWideExtreme) return sql::Value::of(state.value);
+  return exact_result(state);
+}
+
+Status AggregateState::results(std::span<const std::uint32_t> groups, Vector& to,
+                               std::size_t at) const {
+  const auto form = form_of(aggregate_->type);
+  for (const auto group : groups) {
+    const auto row = at++;
+    if (kind_ == Kind::kText) {
+      to.texts[row] = texts_[group].value;
+      if (texts_[group].count == 0) to.set_null(row);
+      continue;
+    }
+    HF_ASSIGN_OR_RETURN(const auto value, result(group));
+    to.set(form, row, value);
+  }
+  return {};
 }
 
 }  // namespace holdfast::olap::mart

@@ -32,7 +32,7 @@ Status add_filters(const StarPlan& plan, PreparedPlan& prepared) {
       prepared.filters.push_back(std::move(program));
     } else {
       auto& passes = filter_of(prepared, *program.slot()).passes;
-      const auto& values = program.looked_up();
+      const auto& values = *program.looked_up();
       for (std::size_t i = 0; i < passes.size(); ++i)
         passes[i] &= HF_MUTANT("O46", !values.is_null(i), true) && values.numbers[i] != 0;
     }
@@ -53,10 +53,10 @@ Status add_filters(const StarPlan& plan, PreparedPlan& prepared) {
 }
 
 // Numbers from 0 without gaps, for the values of indexes that pass.
-void renumber(const SlotFilter* filter, Coded& coded) {
+void renumber(const SlotFilter* filter, Form form, Coded& coded) {
   constexpr auto kNone = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> numbers(coded.values.size(), kNone);
-  std::vector<sql::Value> values;
+  std::vector<std::uint32_t> numbers(coded.values->size(), kNone);
+  std::vector<std::uint32_t> kept;  // Of the values.
   for (std::size_t index = 0; index < coded.codes.size(); ++index) {
     auto& code = coded.codes[index];
     if (filter != nullptr && filter->passes[index] == 0) {
@@ -65,12 +65,12 @@ void renumber(const SlotFilter* filter, Coded& coded) {
     }
     auto& number = numbers[code];
     if (number == kNone) {
-      number = static_cast<std::uint32_t>(values.size());
-      values.push_back(std::move(coded.values[code]));
+      number = static_cast<std::uint32_t>(kept.size());
+      kept.push_back(code);
     }
     code = number;
   }
-  coded.values = std::move(values);
+  coded.values = rows_of(coded.values, form, kept);
 }
 
 // The slot of all columns of a key, if there is one and no value of it fails.
@@ -84,30 +84,41 @@ Result<bool> code_key(const sql::Expression& expression, PreparedPlan& prepared,
   if (!common) return false;
   auto coded = prepared.columns.codes(*common, expression);
   if (!coded && coded.code() == Errc::kInvalidOption) return false;
-  HF_ASSIGN_OR_RETURN(key.coded, std::move(coded));
+  if (!coded) return std::move(coded).error();
+  key.coded = *std::move(coded);
   const auto found = std::find_if(prepared.slots.begin(), prepared.slots.end(),
                                   [&](const SlotFilter& filter) { return filter.slot == *common; });
-  renumber(found == prepared.slots.end() ? nullptr : &*found, key.coded);
+  renumber(found == prepared.slots.end() ? nullptr : &*found, form_of(key.type), key.coded);
   key.slot = common;
   return true;
 }
 
+void expect_rows(unsigned workers, PreparedPlan& prepared) {
+  const auto& columns = prepared.columns;
+  auto rows = static_cast<double>(columns.version().catalogue().tables[columns.table()].rows());
+  for (const auto& filter : prepared.slots)
+    rows *= filter.share;
+  prepared.rows = static_cast<std::size_t>(rows / workers) + 1;
+}
+
 Status add_keys(const StarPlan& plan, PreparedPlan& prepared) {
+  // Groups that may lie in an array: some, or as many as a worker meets rows.
+  const auto most = std::clamp<std::uint64_t>(prepared.rows, kMaxDense, std::uint64_t{1} << 31);
   std::uint64_t groups = 1;
   for (const auto& expression : plan.keys) {
     GroupKey key;
     key.type = expression->type;
     HF_ASSIGN_OR_RETURN(const bool coded, code_key(*expression, prepared, key));
     if (coded) {
-      key.stride = static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, kMaxDense));
-      groups = std::min<std::uint64_t>(groups * key.coded.values.size(), kMaxDense + 1);
+      key.stride = static_cast<std::uint32_t>(std::min(groups, most));
+      groups = std::min<std::uint64_t>(groups * key.coded.values->size(), most + 1);
     } else {
       HF_ASSIGN_OR_RETURN(key.program, Program::compile(*expression, prepared.columns));
-      groups = kMaxDense + 1;
+      groups = most + 1;
     }
     prepared.keys.push_back(std::move(key));
   }
-  if (groups <= kMaxDense) prepared.dense = static_cast<std::uint32_t>(groups);
+  if (groups <= most) prepared.dense = static_cast<std::uint32_t>(groups);
   return {};
 }
 
@@ -136,9 +147,10 @@ Status add_aggregates(const StarPlan& plan, PreparedPlan& prepared) {
 
 }  // namespace
 
-Result<PreparedPlan> prepare(const MartVersion& version, const StarPlan& plan) {
+Result<PreparedPlan> prepare(const MartVersion& version, const StarPlan& plan, unsigned workers) {
   PreparedPlan prepared(StarColumns(version, plan.table, plan.sources));
   HF_RETURN_IF_ERROR(add_filters(plan, prepared));
+  expect_rows(workers, prepared);
   if (plan.grouped) {
     HF_RETURN_IF_ERROR(add_keys(plan, prepared));
     HF_RETURN_IF_ERROR(add_aggregates(plan, prepared));

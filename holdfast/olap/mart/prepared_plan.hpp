@@ -45,6 +45,7 @@ struct PreparedPlan {
 
   StarColumns columns;
   bool nothing = false;  // No row passes.
+  std::size_t rows = 0;  // That each worker is expected to meet.
   std::vector<SlotFilter> slots;
   std::vector<Program> filters;
   std::vector<GroupKey> keys;
@@ -54,6 +55,6 @@ struct PreparedPlan {
 };
 
 // The plan must outlive it. Errors: as Program::compile().
-Result<PreparedPlan> prepare(const MartVersion& version, const StarPlan& plan);
+Result<PreparedPlan> prepare(const MartVersion& version, const StarPlan& plan, unsigned workers);
 
 }  // namespace holdfast::olap::mart

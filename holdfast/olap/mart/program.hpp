@@ -62,7 +62,7 @@ class Program {
   Status run(const Input& input, std::span<const std::uint32_t> rows, Vector& out) const;
   // Where all of it is looked up: the slot, and the value for each index.
   std::optional<std::uint32_t> slot() const { return slot_; }
-  const Vector& looked_up() const { return *values_; }
+  const std::shared_ptr<const Vector>& looked_up() const { return values_; }
   // From now on these are looked up in the slot, whole numbers.
   void look_up_numbers(Vector numbers);
   bool is_literal() const { return expression_->operation == sql::Operation::kLiteral; }

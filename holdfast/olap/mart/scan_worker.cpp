@@ -5,17 +5,9 @@
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/olap/mart/row_order.hpp>
-#include <holdfast/olap/mart/word_text.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
-
-std::size_t words_of(const std::vector<GroupKey>& keys) {
-  std::size_t words = 0;
-  for (const auto& key : keys)
-    words += key.words();
-  return std::max<std::size_t>(words, 1);
-}
 
 // Rows that a worker must keep of a plan without groups. One at least, so that there is a bound.
 std::uint64_t rows_kept(const StarPlan& plan) {
@@ -44,27 +36,9 @@ ScanWorker::ScanWorker(const StarPlan& plan, const PreparedPlan& prepared,
     : plan_(plan),
       prepared_(prepared),
       kernels_(kernels),
-      dense_(prepared.dense),
       rows_buffer_(kChunkRows + 16),
-      key_words_(words_of(prepared.keys)),
-      table_(key_words_),
-      texts_(prepared.keys.size()),
       rows_kept_(rows_kept(plan)) {
-  for (std::size_t i = 0; i < plan.aggregates.size(); ++i) {
-    const auto& argument = prepared.arguments[i];
-    states_.emplace_back(plan.aggregates[i], argument ? argument->form() : Form::kNumbers);
-  }
-  if (plan.grouped) grow();
-}
-
-void ScanWorker::grow() {
-  const auto count = groups();
-  if (count <= members_.size() && !members_.empty()) return;
-  // Twice as many at a time, so that it happens seldom.
-  const auto room = dense_ ? count : std::max<std::size_t>(count * 2, 1024);
-  members_.resize(room);
-  for (auto& state : states_)
-    state.grow(room);
+  if (plan.grouped) groups_ = std::make_unique<Groups>(plan, prepared);
 }
 
 Result<bool> ScanWorker::open_filters(std::size_t number) {
@@ -127,89 +101,7 @@ Status ScanWorker::add_block(std::size_t number, std::uint64_t most) {
       if (collected() - before >= HF_MUTANT("O43", most, 1)) return {};
       continue;
     }
-    HF_RETURN_IF_ERROR(number_groups(input, those));
-    HF_RETURN_IF_ERROR(add_aggregates(input, those));
-  }
-  return {};
-}
-
-// The words of the keys of these rows, row by row.
-Status ScanWorker::add_words(const Input& input, std::span<const std::uint32_t> rows) {
-  words_.assign(rows.size() * key_words_, 0);
-  std::size_t at = 0;
-  Vector values;
-  for (std::size_t k = 0; k < prepared_.keys.size(); ++k) {
-    const auto& key = prepared_.keys[k];
-    const auto word = [&](std::size_t row, std::size_t i) -> std::int64_t& {
-      return words_[row * key_words_ + at + i];
-    };
-    if (key.slot) {
-      HF_RETURN_IF_ERROR(input.indexes(*key.slot, rows, indexes_));
-      for (std::size_t row = 0; row < rows.size(); ++row)
-        word(row, 0) = key.coded.codes[indexes_[row]];
-      at += key.words();
-      continue;
-    }
-    HF_RETURN_IF_ERROR(key.program->run(input, rows, values));
-    const auto form = form_of(key.type);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      const bool null = values.is_null(row);
-      if (form == Form::kTexts) {
-        word(row, 0) = null ? 0 : texts_[k].add(values.texts[row]);
-        continue;
-      }
-      word(row, 0) = null ? 0 : 1;
-      if (null) continue;
-      if (form == Form::kNumbers) word(row, 1) = values.numbers[row];
-      if (form == Form::kReals) word(row, 1) = word_of(values.reals[row]);
-      if (form != Form::kWide) continue;
-      word(row, 1) = static_cast<std::int64_t>(values.wide[row]);
-      word(row, 2) = static_cast<std::int64_t>(values.wide[row] >> 64);
-    }
-    at += key.words();
-  }
-  return {};
-}
-
-Status ScanWorker::number_groups(const Input& input, std::span<const std::uint32_t> rows) {
-  group_numbers_.assign(rows.size(), 0);
-  if (dense_) {
-    for (const auto& key : prepared_.keys) {
-      HF_RETURN_IF_ERROR(input.indexes(*key.slot, rows, indexes_));
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        group_numbers_[i] += key.coded.codes[indexes_[i]] * key.stride;
-    }
-  } else {
-    HF_RETURN_IF_ERROR(add_words(input, rows));
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      group_numbers_[i] = table_.find_or_add(words_.data() + i * key_words_);
-    grow();
-  }
-  for (const auto group : group_numbers_)
-    ++members_[group];
-  return {};
-}
-
-Status ScanWorker::add_aggregates(const Input& input, std::span<const std::uint32_t> rows) {
-  Vector values, truth;
-  std::vector<std::uint32_t> those, those_groups;
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    auto wanted = rows;
-    std::span<const std::uint32_t> numbers = group_numbers_;
-    if (const auto& condition = prepared_.conditions[i]) {
-      HF_RETURN_IF_ERROR(condition->run(input, rows, truth));
-      those.clear(), those_groups.clear();
-      for (std::size_t row = 0; row < rows.size(); ++row) {
-        if (truth.is_null(row) || truth.numbers[row] == 0) continue;
-        those.push_back(rows[row]);
-        those_groups.push_back(group_numbers_[row]);
-      }
-      wanted = those;
-      numbers = those_groups;
-    }
-    const auto& argument = prepared_.arguments[i];
-    if (argument) HF_RETURN_IF_ERROR(argument->run(input, wanted, values));
-    states_[i].add(numbers, argument ? &values : nullptr);
+    HF_RETURN_IF_ERROR(groups_->add(input, those));
   }
   return {};
 }
@@ -255,84 +147,16 @@ Status ScanWorker::collect(const Input& input, std::size_t block,
 }
 
 void ScanWorker::merge(ScanWorker& other) {
-  counts_.rows += other.counts_.rows;
-  counts_.passed += other.counts_.passed;
-  counts_.blocks += other.counts_.blocks;
-  counts_.read += other.counts_.read;
   std::move(other.rows_.begin(), other.rows_.end(), std::back_inserter(rows_));
   other.rows_.clear();
-  if (!plan_.grouped) return;
-  std::vector<std::uint32_t> to(other.groups());
-  if (dense_) {
-    std::iota(to.begin(), to.end(), 0u);
-  } else {
-    std::vector<std::int64_t> key;
-    for (std::size_t group = 0; group < to.size(); ++group) {
-      const auto theirs = other.table_.key(group);
-      key.assign(theirs.begin(), theirs.end());
-      std::size_t at = 0;
-      for (std::size_t k = 0; k < prepared_.keys.size(); at += prepared_.keys[k++].words()) {
-        const bool made =
-            !prepared_.keys[k].slot && form_of(prepared_.keys[k].type) == Form::kTexts;
-        if (HF_MUTANT("O34", made, false) && key[at] != 0)
-          key[at] = texts_[k].add(other.texts_[k].text(key[at]));
-      }
-      to[group] = table_.find_or_add(key.data());
-    }
-    grow();
-  }
-  for (std::size_t group = 0; group < to.size(); ++group)
-    members_[HF_MUTANT("O33", to[group], group)] += other.members_[group];
-  for (std::size_t i = 0; i < states_.size(); ++i)
-    states_[i].merge(other.states_[i], to);
 }
 
-sql::Row ScanWorker::keys_of(std::size_t group) const {
-  sql::Row row;
-  row.reserve(prepared_.keys.size() + states_.size());  // What rows() puts behind them, too.
-  std::size_t at = 0;
-  for (std::size_t k = 0; k < prepared_.keys.size(); ++k) {
-    const auto& key = prepared_.keys[k];
-    if (dense_) {
-      row.push_back(key.coded.values[group / key.stride % key.coded.values.size()]);
-      continue;
-    }
-    const auto words = table_.key(group).subspan(at, key.words());
-    at += key.words();
-    const auto form = form_of(key.type);
-    if (key.slot)
-      row.push_back(key.coded.values[static_cast<std::size_t>(words[0])]);
-    else if (words[0] == 0)
-      row.emplace_back();
-    else if (form == Form::kTexts)
-      row.push_back(sql::Value::of_text(std::string(texts_[k].text(words[0]))));
-    else if (form == Form::kWide)
-      row.push_back(sql::Value::of(static_cast<sql::Int128>(words[2]) << 64 |
-                                   static_cast<std::uint64_t>(words[1])));
-    else
-      row.push_back(value_of_word(words[1], key.type));
-  }
-  return row;
-}
-
-Result<std::vector<sql::Row>> ScanWorker::rows() {
+std::vector<sql::Row> ScanWorker::take_rows() {
+  std::sort(rows_.begin(), rows_.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<sql::Row> rows;
-  if (!plan_.grouped) {
-    std::sort(rows_.begin(), rows_.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [place, row] : rows_)
-      rows.push_back(std::move(row));
-    return rows;
-  }
-  for (std::size_t group = 0; group < groups(); ++group) {
-    if (members_[group] == 0 && !plan_.keys.empty()) continue;
-    auto row = keys_of(group);
-    for (const auto& state : states_) {
-      HF_ASSIGN_OR_RETURN(auto value, state.result(group));
-      row.push_back(std::move(value));
-    }
+  for (auto& [place, row] : rows_)
     rows.push_back(std::move(row));
-  }
   return rows;
 }
 

@@ -11,11 +11,18 @@
 namespace holdfast::olap::mart {
 namespace {
 
-// The rows of groups, for programs of what stands over them.
+using Numbers = std::vector<std::uint32_t>;
+
+Numbers all_numbers(std::size_t count) {
+  Numbers numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  return numbers;
+}
+
+// The columns of groups, for programs of what stands over them.
 class GroupInput : public Input {
  public:
-  GroupInput(const StarPlan& plan, const std::vector<sql::Row>& groups)
-      : plan_(plan), groups_(groups) {}
+  GroupInput(const StarPlan& plan, const Scanned& found) : plan_(plan), found_(found) {}
 
   Status values(std::uint32_t column, std::span<const std::uint32_t> rows,
                 Vector& to) const override {
@@ -23,123 +30,109 @@ class GroupInput : public Input {
     const auto form =
         form_of(column < keys ? plan_.keys[column]->type : plan_.aggregates[column - keys].type);
     to.reset(form, rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      to.set(form, i, groups_[rows[i]][column]);
+    to.take(form, 0, found_.columns[column], rows);
     return {};
   }
 
  private:
   const StarPlan& plan_;
-  const std::vector<sql::Row>& groups_;
+  const Scanned& found_;
 };
 
-// The expression of each group. By a program, as of rows: there whole numbers do not wrap.
-Result<Vector> over_groups(const StarPlan& plan, const sql::Expression& expression,
-                           const std::vector<sql::Row>& groups) {
-  std::vector<std::uint32_t> all(groups.size());
-  std::iota(all.begin(), all.end(), 0u);
+// The expression of each of these groups. By a program, as of rows: there whole numbers do not
+// wrap.
+Result<Vector> over_groups(const StarPlan& plan, const Scanned& found, const Numbers& groups,
+                           const sql::Expression& expression) {
   HF_ASSIGN_OR_RETURN(const auto program, Program::compile(expression, NoSlots()));
   Vector values;
-  HF_RETURN_IF_ERROR(program.run(GroupInput(plan, groups), all, values));
+  HF_RETURN_IF_ERROR(program.run(GroupInput(plan, found), groups, values));
   return values;
 }
 
-Status drop_by_having(const StarPlan& plan, std::vector<sql::Row>& groups) {
-  if (plan.having == nullptr) return {};
-  HF_ASSIGN_OR_RETURN(const auto truth, over_groups(plan, *plan.having, groups));
+// Groups that HAVING keeps.
+Result<Numbers> kept_groups(const StarPlan& plan, const Scanned& found) {
+  auto groups = all_numbers(found.groups);
+  if (plan.having == nullptr) return groups;
+  HF_ASSIGN_OR_RETURN(const auto truth, over_groups(plan, found, groups, *plan.having));
   std::size_t kept = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (HF_MUTANT("O50", truth.is_null(i), false) || truth.numbers[i] == 0) continue;
-    if (kept != i) groups[kept] = std::move(groups[i]);
-    ++kept;
+    groups[kept++] = groups[i];
   }
   groups.resize(kept);
-  return {};
+  return groups;
 }
 
-struct Ordered {
-  sql::Row keys, row;
-  std::size_t number = 0;  // As the scan gave it.
-};
+// Those that the limit leaves of rows that come in this order.
+Numbers within_limit(const StarPlan& plan, Numbers rows) {
+  if (rows.size() > plan.first_rows()) rows.resize(plan.first_rows());
+  const auto skipped = std::min<std::uint64_t>(plan.offset, rows.size());
+  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(skipped));
+  return rows;
+}
 
-// Groups that HAVING keeps, and their order keys.
-Result<std::vector<Ordered>> groups_with_keys(const StarPlan& plan, std::vector<sql::Row> groups) {
-  HF_RETURN_IF_ERROR(drop_by_having(plan, groups));
-  std::vector<Ordered> all(groups.size());
-  for (auto& one : all)
-    one.keys.reserve(plan.order.size());
-  for (const auto& key : plan.order) {
-    HF_ASSIGN_OR_RETURN(const auto values, over_groups(plan, *key.value, groups));
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i].keys.push_back(values.value(key.value->type, i));
+Result<std::vector<sql::Row>> rows_of_groups(const StarPlan& plan, const Scanned& found) {
+  HF_ASSIGN_OR_RETURN(auto groups, kept_groups(plan, found));
+  if (!plan.order.empty()) {
+    std::vector<Vector> keys;
+    for (const auto& key : plan.order) {
+      HF_ASSIGN_OR_RETURN(auto values, over_groups(plan, found, groups, *key.value));
+      keys.push_back(std::move(values));
+    }
+    auto order = first_in_order(plan.order, keys, groups.size(), plan.first_rows());
+    for (auto& number : order)
+      number = groups[number];
+    groups = std::move(order);
   }
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all[i].row = std::move(groups[i]);
-  return all;
-}
-
-// Of a plan without groups the scan has made items and order keys.
-std::vector<Ordered> rows_with_keys(const StarPlan& plan, std::vector<sql::Row> rows) {
-  std::vector<Ordered> all;
-  for (auto& row : rows) {
-    auto& one = all.emplace_back();
-    const auto items = static_cast<std::ptrdiff_t>(plan.items.size());
-    one.keys.assign(std::make_move_iterator(row.begin() + items),
-                    std::make_move_iterator(row.end()));
-    row.resize(plan.items.size());
-    one.row = std::move(row);
-  }
-  return all;
-}
-
-Result<std::vector<Ordered>> with_keys(const StarPlan& plan, std::vector<sql::Row> rows) {
-  if (plan.grouped) return groups_with_keys(plan, std::move(rows));
-  return rows_with_keys(plan, std::move(rows));
-}
-
-Result<std::vector<sql::Row>> items_of(const StarPlan& plan, const std::vector<sql::Row>& groups) {
+  groups = within_limit(plan, std::move(groups));
   std::vector<sql::Row> rows(groups.size());
+  for (auto& row : rows)
+    row.reserve(plan.items.size());
   for (const auto& item : plan.items) {
-    HF_ASSIGN_OR_RETURN(const auto values, over_groups(plan, *item, groups));
+    HF_ASSIGN_OR_RETURN(const auto values, over_groups(plan, found, groups, *item));
     for (std::size_t i = 0; i < rows.size(); ++i)
       rows[i].push_back(values.value(item->type, i));
   }
   return rows;
 }
 
-// Leaves the rows up to the last one that is wanted, in their order; those that are equal in it, as
-// they came. The others are not sorted.
-void put_in_order(const StarPlan& plan, std::vector<Ordered>& rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i].number = i;
-  const auto before = [&](const Ordered& a, const Ordered& b) {
-    const int order = compare_rows(plan.order, a.keys, b.keys);
-    return order != 0 ? order < 0 : HF_MUTANT("O56", a.number < b.number, false);
-  };
-  const auto wanted = std::min<std::uint64_t>(plan.first_rows(), rows.size());
-  const auto end = rows.begin() + static_cast<std::ptrdiff_t>(wanted);
-  std::nth_element(rows.begin(), end, rows.end(), before);
-  rows.erase(end, rows.end());
-  std::sort(rows.begin(), rows.end(), before);
+// Of a plan without groups the scan has made items and order keys.
+std::vector<sql::Row> rows_in_order(const StarPlan& plan, std::vector<sql::Row> found) {
+  auto order = all_numbers(found.size());
+  if (!plan.order.empty()) {
+    std::vector<Vector> keys(plan.order.size());
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      const auto form = form_of(plan.order[k].value->type);
+      keys[k].reset(form, found.size());
+      for (std::size_t i = 0; i < found.size(); ++i)
+        keys[k].set(form, i, found[i][plan.items.size() + k]);
+    }
+    order = first_in_order(plan.order, keys, found.size(), plan.first_rows());
+  }
+  std::vector<sql::Row> rows;
+  for (const auto number : within_limit(plan, std::move(order))) {
+    found[number].resize(plan.items.size());
+    rows.push_back(std::move(found[number]));
+  }
+  return rows;
 }
 
 }  // namespace
 
 Result<StarAnswer> answer(const StarPlan& plan, const MartVersion& version, Team& team,
                           VectorWidth width) {
-  HF_ASSIGN_OR_RETURN(auto scanned, scan(version, plan, team, width));
-  HF_ASSIGN_OR_RETURN(auto rows, with_keys(plan, std::move(scanned.rows)));
-  if (!plan.order.empty()) put_in_order(plan, rows);
+  HF_ASSIGN_OR_RETURN(auto found, scan(version, plan, team, width));
   StarAnswer answer;
   answer.names = plan.names;
-  answer.counts = scanned.counts;
+  answer.counts = found.counts;
   answer.table_rows = version.catalogue().tables[plan.table].rows();
   for (const auto& item : plan.items)
     answer.types.push_back(item->type);
-  for (std::uint64_t i = plan.offset; i < rows.size() && answer.rows.size() < plan.limit; ++i)
-    answer.rows.push_back(std::move(rows[i].row));
-  if (!plan.grouped) return answer;
-  HF_ASSIGN_OR_RETURN(answer.rows, items_of(plan, answer.rows));
+  if (!plan.grouped) {
+    answer.rows = rows_in_order(plan, std::move(found.rows));
+    return answer;
+  }
+  HF_ASSIGN_OR_RETURN(answer.rows, rows_of_groups(plan, found));
   return answer;
 }
 

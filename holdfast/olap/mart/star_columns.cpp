@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/olap/mart/group_table.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
@@ -143,41 +144,61 @@ class DimensionInput : public Input {
 // ---- Equal values as one number ----
 
 template <class T>
-void number(const Vector& from, const std::vector<T>& values, const sql::Type& type, Coded& to) {
+void number(const Vector& from, const std::vector<T>& values, std::vector<std::uint32_t>& codes,
+            std::vector<std::uint32_t>& firsts) {
   std::unordered_map<T, std::uint32_t> known;
   std::optional<std::uint32_t> null;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto next = static_cast<std::uint32_t>(to.values.size());
+  for (std::uint32_t i = 0; i < from.size(); ++i) {
+    const auto next = static_cast<std::uint32_t>(firsts.size());
     std::uint32_t code = next;
     if (from.is_null(i))
       code = null ? *null : *(null = next);
     else
       code = known.try_emplace(values[i], next).first->second;
-    if (code == next) to.values.push_back(from.value(type, i));
-    to.codes.push_back(code);
+    if (code == next) firsts.push_back(i);
+    codes.push_back(code);
   }
 }
 
-Coded coded(const Vector& from, const sql::Type& type) {
+// The same of words, of which there may be many.
+void number_words(const Vector& from, const std::vector<std::int64_t>& words,
+                  std::vector<std::uint32_t>& codes, std::vector<std::uint32_t>& firsts) {
+  std::vector<std::int64_t> keys(2 * words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    keys[2 * i] = from.is_null(i) ? 1 : 0;
+    keys[2 * i + 1] = from.is_null(i) ? 0 : words[i];
+  }
+  codes.resize(words.size());
+  GroupTable table(2);
+  table.find_or_add(keys.data(), words.size(), codes.data());
+  for (std::uint32_t i = 0; i < codes.size(); ++i) {
+    if (codes[i] == firsts.size()) firsts.push_back(i);
+  }
+}
+
+Coded coded(const std::shared_ptr<const Vector>& from, const sql::Type& type) {
   Coded to;
-  to.codes.reserve(from.size());
-  switch (form_of(type)) {
-    case Form::kNumbers: number(from, from.numbers, type, to); break;
-    case Form::kTexts: number(from, from.texts, type, to); break;
+  std::vector<std::uint32_t> firsts;  // Where each value is first.
+  to.codes.reserve(from->size());
+  const auto form = form_of(type);
+  switch (form) {
+    case Form::kNumbers: number_words(*from, from->numbers, to.codes, firsts); break;
+    case Form::kTexts: number(*from, from->texts, to.codes, firsts); break;
     case Form::kReals: {
-      std::vector<std::int64_t> words(from.reals.size());  // One NaN, one zero.
-      std::transform(from.reals.begin(), from.reals.end(), words.begin(), word_of);
-      number(from, words, type, to);
+      std::vector<std::int64_t> words(from->reals.size());  // One NaN, one zero.
+      std::transform(from->reals.begin(), from->reals.end(), words.begin(), word_of);
+      number_words(*from, words, to.codes, firsts);
       break;
     }
     case Form::kWide: {
       std::vector<std::string_view> bytes;
-      for (const auto& value : from.wide)
+      for (const auto& value : from->wide)
         bytes.emplace_back(reinterpret_cast<const char*>(&value), sizeof value);
-      number(from, bytes, type, to);
+      number(*from, bytes, to.codes, firsts);
       break;
     }
   }
+  to.values = rows_of(from, form, firsts);
   return to;
 }
 
@@ -262,16 +283,22 @@ Result<Vector> StarColumns::over(std::uint32_t slot, const sql::Expression& expr
                   indexes(slot));
 }
 
+// A column of texts has each once, and so has the key of a dimension.
+bool StarColumns::all_differ(std::uint32_t slot, const sql::Expression& expression) const {
+  if (expression.operation != sql::Operation::kColumn) return false;
+  const auto references = column(slot).references;
+  const auto& source = sources_[expression.column];
+  return references == 0 || !source.joined_by ||
+         source.column == version_.schema().tables[references].key;
+}
+
 Result<Coded> StarColumns::codes(std::uint32_t slot, const sql::Expression& expression) const {
   const auto& of = column(slot);
-  if (of.references == 0) {
-    HF_ASSIGN_OR_RETURN(const auto values, over(slot, expression));
-    if (!all_differ(slot, expression)) return coded(values, expression.type);
-    Coded each{first_numbers(indexes(slot)), {}};
-    each.values.reserve(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-      each.values.push_back(values.value(expression.type, i));
-    return each;
+  if (of.references == 0 || all_differ(slot, expression)) {
+    HF_ASSIGN_OR_RETURN(auto each, over(slot, expression));
+    const auto values = std::make_shared<const Vector>(std::move(each));
+    if (all_differ(slot, expression)) return Coded{first_numbers(indexes(slot)), values};
+    return coded(values, expression.type);
   }
   const DimensionColumns columns(
       version_, of.references, in_dimension(sources_, version_.schema().tables[of.references].key));
@@ -281,10 +308,13 @@ Result<Coded> StarColumns::codes(std::uint32_t slot, const sql::Expression& expr
   if (!program.slot()) {
     Vector values;
     HF_RETURN_IF_ERROR(program.run(input, rows, values));
-    return coded(values, expression.type);
+    return coded(std::make_shared<const Vector>(std::move(values)), expression.type);
   }
-  // Texts of a dictionary are compared once each.
-  auto few = coded(program.looked_up(), expression.type);
+  // Texts of a dictionary are compared once each; as they are, they differ.
+  auto few = expression.operation == sql::Operation::kColumn
+                 ? Coded{first_numbers(static_cast<std::uint32_t>(program.looked_up()->size())),
+                         program.looked_up()}
+                 : coded(program.looked_up(), expression.type);
   std::vector<std::uint32_t> places;
   HF_RETURN_IF_ERROR(input.indexes(*program.slot(), rows, places));
   Coded all;
@@ -305,7 +335,7 @@ Result<Vector> StarColumns::numbers(std::uint32_t slot, const sql::Expression& e
   HF_ASSIGN_OR_RETURN(const auto coded, codes(slot, expression));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     numbers.numbers[i] = coded.codes[i];
-    if (HF_MUTANT("O58", coded.values[coded.codes[i]].null, false)) numbers.set_null(i);
+    if (HF_MUTANT("O58", coded.values->is_null(coded.codes[i]), false)) numbers.set_null(i);
   }
   return numbers;
 }

@@ -26,7 +26,7 @@ struct ColumnSource {
 // A number for each index, and the values that the numbers stand for.
 struct Coded {
   std::vector<std::uint32_t> codes;
-  std::vector<sql::Value> values;
+  std::shared_ptr<const Vector> values;
 };
 
 class StarColumns : public Columns {
@@ -55,9 +55,7 @@ class StarColumns : public Columns {
     return version_.schema().tables[table_].columns[number];
   }
   // Whether each index has a value that no other one has.
-  bool all_differ(std::uint32_t slot, const sql::Expression& expression) const {
-    return column(slot).references == 0 && expression.operation == sql::Operation::kColumn;
-  }
+  bool all_differ(std::uint32_t slot, const sql::Expression& expression) const;
 
   const MartVersion& version_;
   std::uint32_t table_;

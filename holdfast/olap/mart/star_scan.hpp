@@ -4,8 +4,8 @@
 // the bounds of a block say which of them are open, and whether any row can pass; of the open ones
 // that which lets least pass comes first. What is left to say is said of the rows that are left.
 //
-// Groups  Where the keys' values can make no more than kMaxDense groups, their numbers are
-//         computed, else they are looked up in a hash table; one of each for each worker.
+// Groups  Each worker has its own (groups.hpp). Many in hash tables become one by all threads: each
+//         takes those of a part of the hashes.
 // Errors  kCorrupt (a damaged block), kInvalidOption (an expression has no answer).
 #pragma once
 
@@ -18,23 +18,33 @@
 
 namespace holdfast::olap::mart {
 
+// So many groups may always lie in an array; more, where a worker will meet as many rows.
 inline constexpr std::uint32_t kMaxDense = 1u << 17;
+// From so many on, of all workers, they become one in parts.
+inline constexpr std::uint64_t kManyGroups = 1u << 14;
 
 struct ScanCounts {
   std::uint64_t rows = 0;              // Of the table.
   std::uint64_t passed = 0;            // Rows.
   std::uint64_t blocks = 0, read = 0;  // Of them, those in which a row could pass.
+
+  void add(const ScanCounts& more) {
+    rows += more.rows, passed += more.passed;
+    blocks += more.blocks, read += more.read;
+  }
 };
 
-struct ScannedRows {
-  std::vector<sql::Row>
-      rows;  // Of a grouped plan: [keys, aggregates]; else items, then order keys.
+struct Scanned {
+  // Of a grouped plan: [keys, aggregates] of so many groups. Texts of keys lie in the version.
+  std::vector<Vector> columns;
+  std::size_t groups = 0;
+  std::vector<sql::Row> rows;  // Else: items, then order keys.
   ScanCounts counts;
 };
 
 // Without groups, rows come in the order in which they are stored. Of a plan with a limit some are
 // left out that its answer has not: where it has no order, not all of them are looked at.
-Result<ScannedRows> scan(const MartVersion& version, const StarPlan& plan, Team& team,
-                         VectorWidth width);
+Result<Scanned> scan(const MartVersion& version, const StarPlan& plan, Team& team,
+                     VectorWidth width);
 
 }  // namespace holdfast::olap::mart

@@ -52,4 +52,30 @@ void Vector::copy(Form form, std::size_t row, const Vector& from, std::size_t fr
   }
 }
 
+void Vector::take(Form form, std::size_t at, const Vector& from,
+                  std::span<const std::uint32_t> rows) {
+  const auto each = [&](const auto& values, auto& to) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      to[at + i] = values[rows[i]];
+  };
+  switch (form) {
+    case Form::kNumbers: each(from.numbers, numbers); break;
+    case Form::kWide: each(from.wide, wide); break;
+    case Form::kReals: each(from.reals, reals); break;
+    case Form::kTexts: each(from.texts, texts); break;
+  }
+  if (from.null.empty()) return;
+  if (null.empty()) null.resize(size_);
+  each(from.null, null);
+}
+
+std::shared_ptr<const Vector> rows_of(const std::shared_ptr<const Vector>& from, Form form,
+                                      std::span<const std::uint32_t> rows) {
+  auto to = std::make_shared<Vector>();
+  to->reset(form, rows.size());
+  to->take(form, 0, *from, rows);
+  to->keep(from);
+  return to;
+}
+
 }  // namespace holdfast::olap::mart

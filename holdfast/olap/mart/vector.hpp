@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,13 +47,19 @@ class Vector {
   sql::Value value(const sql::Type& type, std::size_t row) const;
   // Value `row` of another of the same form; its text stays there.
   void copy(Form form, std::size_t row, const Vector& from, std::size_t from_row);
-  // Texts of this one lie in another, which stays as long as they do.
-  void keep(std::shared_ptr<const Vector> owner) { owner_ = std::move(owner); }
+  // Rows of another of the same form, as values `at` and on; texts stay where they are.
+  void take(Form form, std::size_t at, const Vector& from, std::span<const std::uint32_t> rows);
+  // Texts of this one lie there, which stays as long as they do.
+  void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
  private:
   std::size_t size_ = 0;
-  std::shared_ptr<const Vector> owner_;
+  std::shared_ptr<const void> owner_;
   std::deque<std::string> made_;  // Texts that lie nowhere else.
 };
+
+// These rows of a vector, whose texts stay where they are.
+std::shared_ptr<const Vector> rows_of(const std::shared_ptr<const Vector>& from, Form form,
+                                      std::span<const std::uint32_t> rows);
 
 }  // namespace holdfast::olap::mart

@@ -35,8 +35,12 @@ std::string merged(const std::string& aggregate, const std::string& type,
   add(one, 1, first);
   add(other, 0, second);
   one.merge(other, std::vector<std::uint32_t>{1, 0});
-  EXPECT_TRUE(one.result(0).value().null || one.result(0).value().number == 0);
-  return sql::text_of(one.result(1).value(), of.type);
+  Vector results;
+  results.reset(form_of(of.type), 2);
+  one.results(std::vector<std::uint32_t>{0, 1}, results, 0).value();
+  const auto untouched = results.value(of.type, 0);
+  EXPECT_TRUE(untouched.null || untouched.number == 0);
+  return sql::text_of(results.value(of.type, 1), of.type);
 }
 
 TEST(MartState, AGroupThatOneWorkerHasNotSeenIsThatOfTheOther) {

@@ -16,6 +16,7 @@ def main():
     import duckdb
 
     sys.path.insert(0, str(HERE))
+    import many_groups
     import star_data
     import star_grammar
     import star_peer
@@ -58,6 +59,20 @@ def main():
                 theirs, _ = star_peer.ask_duckdb(self.duckdb, sql)
                 ours, _ = star_peer.ask_holdfast(holdfast, self.region, sql)
                 self.assertEqual(star_peer.difference(ours, theirs, False), '', sql)  # Constant keys were refused.
+
+        def test_many_groups(self):
+            """More than arrays or caches hold, of keys of every form: by each kernel, by one thread and by several."""
+            many_groups.write(self.dir, 60_000)
+            self.run_holdfast('olap', 'load', '--schema', f'{self.dir}/star.yaml', '--region', self.region)
+            for table, columns in many_groups.TYPES.items():
+                self.duckdb.execute(f'create table {table} ({columns})')
+                self.duckdb.execute(f"copy {table} from '{self.dir}/{table}.csv' (header true, nullstr '')")
+            for number, sql in enumerate(many_groups.QUERIES):
+                theirs, _ = star_peer.ask_duckdb(self.duckdb, sql)
+                for threads, kernel in [(1, 'auto'), (2, 'portable'), (3, 'auto'), (8, 'auto')][number % 2::2]:
+                    ours, _ = star_peer.ask_holdfast(holdfast, self.region, sql, threads=threads, kernel=kernel)
+                    self.assertEqual(star_peer.difference(ours, theirs, 'ORDER BY' in sql), '',
+                                     f'{threads} threads, {kernel}: {sql}')
 
         def test_the_star_schema_benchmark(self):
             self.run_holdfast('ssb', 'generate', '--sf', '0.02', '--tbl', str(self.dir))
