@@ -79,7 +79,7 @@ class Statements {
 };
 
 constexpr std::string_view kHelp =
-    "A statement ends with ; and may have several lines. CREATE TABLE and SET are remembered;\n"
+    "A statement ends with ; and may have several lines. CREATE, DROP and SET are remembered;\n"
     "SELECT shows its rows until the input ends, or until Ctrl-C; INSERT INTO runs as long.\n"
     "help; shows this, tables; what was created, quit; or Ctrl-D ends.\n";
 
@@ -159,7 +159,7 @@ class Shell {
   std::atomic<bool>& stop_;
   const bool terminal_;
   Statements statements_;
-  std::string remembered_;  // Tables and settings.
+  std::string remembered_;  // What was created, dropped and set.
   bool ended_ = false;
   int exit_code_ = kExitDone;
 };

@@ -197,15 +197,18 @@ class Binder {
   // double in size with each level.
   static Result<ExpressionPointer> again(const Expression& value) {
     constexpr std::size_t kLargest = 20'000;
-    if (varying_call(value) != nullptr)
-      return error_at(value.at, "a function that is not deterministic is read twice, as two values",
-                      "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
+    if (varying_call(value) != nullptr) return read_twice(value.at);
     if (size_of(value) > kLargest)
       return error_at(
           value.at,
           "an expression that is read twice has more than " + std::to_string(kLargest) + " parts",
           "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
     return clone(value);
+  }
+
+  static Error read_twice(Position at) {
+    return error_at(at, "a function that is not deterministic is read twice, as two values",
+                    "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
   }
 
   static ExpressionPointer negated_if(bool negated, ExpressionPointer test) {
@@ -310,8 +313,13 @@ class Binder {
   Result<ExpressionPointer> choice(const syntax::Expression& e) {
     auto bound = made(Operation::kCase, Type{}, e.at);
     const std::size_t pairs = e.arguments.size() / 2;
+    std::optional<Position> varying;  // CASE value WHEN: the value stands in each condition.
     for (std::size_t i = 0; i < pairs; ++i) {
       HF_ASSIGN_OR_RETURN(auto condition_of_pair, condition(*e.arguments[2 * i]));
+      if (const auto* call = varying_call(*condition_of_pair)) {
+        if (varying == call->at) return read_twice(call->at);
+        varying = call->at;
+      }
       HF_ASSIGN_OR_RETURN(auto answer, bind(*e.arguments[2 * i + 1]));
       bound->arguments.push_back(std::move(condition_of_pair));
       bound->arguments.push_back(std::move(answer));
@@ -361,6 +369,10 @@ class Binder {
     if (const auto kind = aggregate_called(e.name)) return aggregate(e, *kind);
     if (e.has_filter || e.distinct || e.star)
       return error_at(e.at, e.name + " is no aggregate: DISTINCT, * and FILTER do not belong here");
+    if (const auto* function = user_function(e.name)) {
+      HF_ASSIGN_OR_RETURN(auto arguments, all_bound(e.arguments, e.arguments.size()));
+      return bind_user_function(*function, e.at, std::move(arguments));
+    }
     for (const auto* window : {"TUMBLE_", "HOP_", "SESSION_"})
       if (e.name.starts_with(window)) return window_property(e, scope_);
     if (e.name == "COALESCE" || e.name == "IFNULL") return coalesce(e);
@@ -387,9 +399,17 @@ class Binder {
       return made(Operation::kCase, type, e.at, std::move(test), literal_of(Value(), type, e.at),
                   std::move(value));
     }
-    if (const auto* function = user_function(e.name))
-      return bind_user_function(*function, e.at, std::move(arguments));
     return bind_in_zone(e, std::move(arguments), scope_.functions);
+  }
+
+  Result<std::vector<ExpressionPointer>> all_bound(
+      const std::vector<syntax::ExpressionPointer>& some, std::size_t count) {
+    std::vector<ExpressionPointer> all;
+    for (std::size_t i = 0; i < count; ++i) {
+      HF_ASSIGN_OR_RETURN(auto bound, bind(*some[i]));
+      all.push_back(std::move(bound));
+    }
+    return all;
   }
 
   const UserFunction* user_function(std::string_view name) const {
@@ -507,11 +527,9 @@ class Binder {
 
   Result<Aggregate> user_aggregate(const syntax::Expression& e, bool distinct) {
     const Scope inner = of_rows();
-    std::vector<ExpressionPointer> arguments;
-    for (std::size_t i = 0; i + (e.has_filter ? 1 : 0) < e.arguments.size(); ++i) {
-      HF_ASSIGN_OR_RETURN(auto bound, Binder(inner).bind(*e.arguments[i]));
-      arguments.push_back(std::move(bound));
-    }
+    HF_ASSIGN_OR_RETURN(
+        auto arguments,
+        Binder(inner).all_bound(e.arguments, e.arguments.size() - (e.has_filter ? 1 : 0)));
     HF_ASSIGN_OR_RETURN(auto made_of,
                         bind_user_aggregate(*user_function(e.name), e.at, std::move(arguments)));
     made_of.distinct = distinct;

@@ -60,9 +60,9 @@ class StatementParser {
   Result<Statement> one() {
     const Token word = tokens_.peek();
     if (word.is("SET")) return set();
-    has_types_ = true;
     if (word.is("CREATE")) return create();
     if (word.is("DROP")) return drop();
+    has_types_ = true;
     if (word.is("INSERT")) return insert();
     if (begins_query(tokens_)) {
       QueryStatement statement;
@@ -113,6 +113,7 @@ class StatementParser {
   Result<Statement> create() {
     tokens_.take();
     const bool temporary = tokens_.accept("TEMPORARY");
+    has_types_ = has_types_ || tokens_.is("VIEW") || tokens_.is("TABLE");
     if (tokens_.accept("VIEW")) return create_view();
     if (tokens_.accept("TABLE")) return create_table();
     if (temporary && tokens_.is("FUNCTION", 1)) tokens_.accept("SYSTEM");

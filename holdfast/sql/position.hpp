@@ -12,6 +12,7 @@ namespace holdfast::sql {
 struct Position {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
+  bool operator==(const Position&) const = default;
 };
 
 // "line 3, column 14: …; hint". The text is wrong: kInvalidOption.

@@ -139,6 +139,21 @@ TEST(UserFunctions, ACallMeansTheExactOverloadElseTheFirstThatFits) {
   EXPECT_NE(call("which(i, k)").find("WHICH wants STRING, this is INT"), std::string::npos);
 }
 
+// Names that began as those of windows were taken for such, and TUMBLE_ROWS was none.
+TEST(UserFunctions, ANameMayBeginAsThatOfAWindow) {
+  static const auto kOne = fn::scalar([] { return std::int32_t{1}; });
+  Calls call;
+  for (const std::string name : {"session_id", "hop_count", "tumble_"}) {
+    call.define(name, kOne).value();
+    EXPECT_EQ(call(name + "()"), "INT 1");
+  }
+  for (const std::string window : {"tumble", "hop", "session"})
+    for (const std::string part : {"", "_start", "_end", "_rowtime", "_proctime"})
+      EXPECT_FALSE(call.define(window + part, kOne)) << window << part;
+  for (const auto* name : {"tumble_rows", "hop_rows", "current_timestamp"})
+    EXPECT_FALSE(call.define(name, kOne)) << name;
+}
+
 TEST(UserFunctions, NamesThatAreTakenAreRefused) {
   static const auto kOne = fn::scalar([] { return std::int32_t{1}; });
   Calls call;
@@ -205,6 +220,9 @@ TEST(UserFunctions, OneThatIsNotDeterministicIsCalledForEachRow) {
   EXPECT_FALSE(call.is_literal);
   EXPECT_NE(call("COALESCE(varies(1), 2)").find("is read twice"), std::string::npos);
   EXPECT_NE(call("varies(1) BETWEEN 1 AND 2").find("is read twice"), std::string::npos);
+  EXPECT_EQ(call("CASE varies(1) WHEN 1 THEN 2 ELSE 3 END").find("error"), std::string::npos);
+  EXPECT_NE(call("CASE varies(1) + 1 WHEN 1 THEN 2 WHEN 2 THEN 3 END").find("is read twice"),
+            std::string::npos);
   // Rows that change would be taken back as others.
   const std::string changing = "SELECT varies(m) AS x FROM (SELECT MAX(i) AS m FROM t)";
   EXPECT_EQ(
@@ -227,9 +245,10 @@ std::string error_of(const std::string& text) {
   return plan.error().detail;
 }
 
-std::string library(const std::string& name, const std::string& symbol) {
-  return "CREATE FUNCTION " + name + " AS '" + symbol + "' LANGUAGE CPP USING LIBRARY '" +
-         HF_FUNCTIONS_LIBRARY + "'";
+std::string library(const std::string& name, const std::string& symbol,
+                    const std::string& path = HF_FUNCTIONS_LIBRARY) {
+  return "CREATE FUNCTION " + name + " AS '" + symbol + "' LANGUAGE CPP USING LIBRARY '" + path +
+         "'";
 }
 
 TEST(UserFunctions, ALibraryIsLoadedAndItsFunctionsAreCalled) {
@@ -278,6 +297,14 @@ TEST(UserFunctions, WhatIsWrongWithALibraryIsSaidWithItsPlace) {
   EXPECT_NE(error_of("DROP FUNCTION nothing").find("there is no function nothing to drop"),
             std::string::npos);
   EXPECT_NE(error_of("DROP TABLE t").find("DROP TABLE is not supported"), std::string::npos);
+}
+
+// Functions have no types that a zone is part of.
+TEST(UserFunctions, TheZoneMayBeSetBehindThem) {
+  EXPECT_TRUE(parse("DROP FUNCTION IF EXISTS f;" + library("f", "half") +
+                    "; SET 'table.local-time-zone' = 'Europe/Berlin'; SELECT f(1)"));
+  EXPECT_FALSE(
+      parse("CREATE VIEW v AS SELECT 1; SET 'table.local-time-zone' = 'Europe/Berlin'; SELECT 1"));
 }
 
 // ---- Aggregates ----
