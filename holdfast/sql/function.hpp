@@ -125,11 +125,11 @@ struct Text {
 };
 struct Slot {
   union {
-    Int128 number = 0;  // Booleans, integers, decimals, dates, timestamps.
+    Int128 number;  // Booleans, integers, decimals, dates, timestamps.
     double real;
     Text text;
   };
-  bool null = true;
+  bool null;  // Nothing else is set then.
 };
 // What a call leaves behind. The functions copy what they are given.
 struct Reply {
@@ -140,8 +140,7 @@ struct Reply {
 
 // An aggregate. Those that return bool return false after Reply::fail().
 struct Aggregate {
-  std::uint64_t state_bytes;  // Of a state that is stored as it is; 0: by encode() and decode().
-  void* (*create)(Reply&);    // Null after Reply::fail().
+  void* (*create)(Reply&);  // Null after Reply::fail().
   void* (*copy)(const void* state, Reply&);
   void (*destroy)(void* state);
   bool (*add)(void* state, const Slot* arguments, Reply&);
@@ -272,7 +271,7 @@ inline bool fail(std::string_view text, Reply& reply) {
   return false;
 }
 
-// Of a result: how it is put. bool: whether it is none of errors.
+// How a result is put. False: it is an error.
 template <class T>
 struct Given {
   using Value = T;
@@ -298,7 +297,7 @@ struct Given<Outcome<T>> {
   }
 };
 
-// Of a function without a value: whether it made no error.
+// Calls a function without a value. False: it made an error.
 template <class Call>
 bool done(const Call& call, Reply& reply) {
   if constexpr (std::is_void_v<decltype(call())>) {
@@ -334,16 +333,16 @@ struct Signature {
       if (slots[i].null && !kTypes[i].nullable) return true;
     return false;
   }
-  // function(arguments…)
+  // function(arguments…). A result that refers to an argument is valid within `function` only.
   template <class F>
-  static decltype(auto) apply(const F& function, const Slot* slots) {
+  static bool apply(const F& function, const Slot* slots) {
     return apply(function, slots, std::make_index_sequence<kCount>());
   }
 
  private:
   template <class F, std::size_t... kNumbers>
-  static decltype(auto) apply(const F& function, [[maybe_unused]] const Slot* slots,
-                              std::index_sequence<kNumbers...>) {
+  static bool apply(const F& function, [[maybe_unused]] const Slot* slots,
+                    std::index_sequence<kNumbers...>) {
     return function(Argument<std::remove_cvref_t<Arguments>>::of(slots[kNumbers])...);
   }
 };
@@ -385,9 +384,11 @@ Overload scalar_overload(F function) {
   using Result = Given<typename Of::Result>;
   const auto call = [](const void* target, const Slot* slots, Reply& reply) {
     if (Of::has_unwanted_null(slots)) return reply.value.null = true;
-    return guarded(reply, [&] {
-      return Result::put(Of::apply(*static_cast<const F*>(target), slots), reply);
-    });
+    const auto put = [&](auto&&... values) {
+      const F& called = *static_cast<const F*>(target);
+      return Result::put(called(std::forward<decltype(values)>(values)...), reply);
+    };
+    return guarded(reply, [&] { return Of::apply(put, slots); });
   };
   return {
       Of::kTypes, Of::kCount, TypeOf<typename Result::Value>::type, call, keep(std::move(function)),
@@ -427,16 +428,19 @@ struct Calls {
   static bool add(void* at, const Slot* slots, Reply& reply) {
     if (Of::has_unwanted_null(slots)) return true;
     const auto add_one = [&](auto&&... values) {
-      return state(at).add(std::forward<decltype(values)>(values)...);
+      return done([&] { return state(at).add(std::forward<decltype(values)>(values)...); }, reply);
     };
-    return guarded(reply, [&] { return done([&] { return Of::apply(add_one, slots); }, reply); });
+    return guarded(reply, [&] { return Of::apply(add_one, slots); });
   }
   static bool take_back(void* at, const Slot* slots, Reply& reply) {
     if (Of::has_unwanted_null(slots)) return true;
     const auto take_one = [&](auto&&... values) {
-      return state(at).take_back(std::forward<decltype(values)>(values)...);
+      const auto call = [&] {
+        return state(at).take_back(std::forward<decltype(values)>(values)...);
+      };
+      return done(call, reply);
     };
-    return guarded(reply, [&] { return done([&] { return Of::apply(take_one, slots); }, reply); });
+    return guarded(reply, [&] { return Of::apply(take_one, slots); });
   }
   static bool merge(void* at, const void* other, Reply& reply) {
     return guarded(reply,
@@ -469,33 +473,23 @@ struct Calls {
   }
 };
 
+// Kept as scalar functions are. A static here would be one for all libraries of a process with a
+// state class of this name.
 template <class S>
 Overload aggregate_overload() {
   using All = Calls<S>;
-  static constexpr auto kTakeBack = [] {
-    if constexpr (TakesBack<S>)
-      return &All::take_back;
-    else
-      return nullptr;
-  }();
-  static constexpr auto kMerge = [] {
-    if constexpr (Merges<S>)
-      return &All::merge;
-    else
-      return nullptr;
-  }();
-  static constexpr Aggregate kAggregate{Encodes<S> ? 0 : sizeof(S),
-                                        All::create,
-                                        All::copy,
-                                        All::destroy,
-                                        All::add,
-                                        kTakeBack,
-                                        kMerge,
-                                        All::result,
-                                        All::encode,
-                                        All::decode};
+  Aggregate calls{};
+  calls.create = All::create;
+  calls.copy = All::copy;
+  calls.destroy = All::destroy;
+  calls.add = All::add;
+  if constexpr (TakesBack<S>) calls.take_back = All::take_back;
+  if constexpr (Merges<S>) calls.merge = All::merge;
+  calls.result = All::result;
+  calls.encode = All::encode;
+  calls.decode = All::decode;
   return {All::Of::kTypes, All::Of::kCount, TypeOf<typename All::Result::Value>::type,
-          nullptr,         nullptr,         &kAggregate};
+          nullptr,         nullptr,         keep(calls)};
 }
 
 template <class... Overloads>

@@ -84,6 +84,7 @@ UserSlots::UserSlots(const Overload& overload, std::span<const Value> arguments)
 }
 
 UserReply::UserReply() : functions::Reply{} {
+  value.null = true;
   take_text = [](Reply& reply, const char* data, std::uint64_t bytes) {
     static_cast<UserReply&>(reply).text.assign(data, bytes);
   };

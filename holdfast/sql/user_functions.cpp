@@ -30,6 +30,12 @@ bool is_identifier(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_word);
 }
 
+bool is_whole(const functions::Aggregate& calls) {
+  return calls.create != nullptr && calls.copy != nullptr && calls.destroy != nullptr &&
+         calls.add != nullptr && calls.result != nullptr && calls.encode != nullptr &&
+         calls.decode != nullptr;
+}
+
 // What a library says of itself is not believed. Empty: nothing is wrong.
 std::string wrong_of(const Overload& overload, bool aggregate) {
   if (overload.count > kMostUserArguments)
@@ -37,6 +43,9 @@ std::string wrong_of(const Overload& overload, bool aggregate) {
   if ((overload.aggregate != nullptr) != aggregate || (overload.call != nullptr) == aggregate)
     return "functions of one name are all scalar ones, or all aggregates";
   if (aggregate && overload.count == 0) return "an aggregate has no argument";
+  if (overload.count != 0 && overload.arguments == nullptr)
+    return "the types of its arguments are missing";
+  if (aggregate && !is_whole(*overload.aggregate)) return "calls of an aggregate are missing";
   if (!type_of(overload.result)) return "the type of a result is not known";
   for (std::uint32_t i = 0; i < overload.count; ++i) {
     if (!type_of(overload.arguments[i])) return "the type of an argument is not known";

@@ -126,6 +126,15 @@ fn::Definition of_unknown_type() {
 
 }  // namespace
 
+// other_functions_library.cpp has another class of this name.
+struct OfOneName {
+  std::int64_t sum = 0;
+  void add(std::int64_t value) { sum += value; }
+  void merge(const OfOneName& other) { sum += other.sum; }
+  std::int64_t result() const { return sum; }
+};
+
+HF_FUNCTION(ones) = fn::aggregate<OfOneName>();
 HF_FUNCTION(plus) = fn::scalar(plus, plus_text);
 HF_FUNCTION(half) = fn::scalar(half);
 HF_FUNCTION(half_2) = fn::scalar(half).with_version(2);

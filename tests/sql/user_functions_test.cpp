@@ -139,6 +139,22 @@ TEST(UserFunctions, ACallMeansTheExactOverloadElseTheFirstThatFits) {
   EXPECT_NE(call("which(i, k)").find("WHICH wants STRING, this is INT"), std::string::npos);
 }
 
+// The argument is an object of the call: it was gone before its result was read.
+TEST(UserFunctions, AResultMayReferToAnArgument) {
+  const std::string text(100, 'x');
+  static const auto kRest =
+      fn::scalar([](const std::string& all) { return std::string_view(all).substr(1); });
+  static const auto kLonger =
+      fn::scalar([](const std::string& a, const std::string& b) -> const std::string& {
+        return b.size() > a.size() ? b : a;
+      });
+  Calls call;
+  call.define("rest", kRest).value();
+  call.define("longer", kLonger).value();
+  EXPECT_EQ(call("rest(REPEAT('x', 101))"), "STRING " + text);
+  EXPECT_EQ(call("longer('', REPEAT('x', 100))"), "STRING " + text);
+}
+
 // Names that began as those of windows were taken for such, and TUMBLE_ROWS was none.
 TEST(UserFunctions, ANameMayBeginAsThatOfAWindow) {
   static const auto kOne = fn::scalar([] { return std::int32_t{1}; });
@@ -307,6 +323,23 @@ TEST(UserFunctions, TheZoneMayBeSetBehindThem) {
       parse("CREATE VIEW v AS SELECT 1; SET 'table.local-time-zone' = 'Europe/Berlin'; SELECT 1"));
 }
 
+TEST(UserFunctions, ADefinitionThatLacksSomethingIsRefused) {
+  static const auto kGood = fn::scalar([](std::int32_t) { return std::int32_t{1}; });
+  static auto overload = *kGood.overloads;
+  overload.arguments = nullptr;
+  static auto lacking = kGood;
+  lacking.overloads = &overload;
+  Calls call;
+  EXPECT_NE(call.define("f", lacking).error().detail.find("types of its arguments are missing"),
+            std::string::npos);
+  static const fn::Aggregate kNoCalls{};
+  overload = *kGood.overloads;
+  overload.call = nullptr;
+  overload.aggregate = &kNoCalls;
+  EXPECT_NE(call.define("f", lacking).error().detail.find("calls of an aggregate are missing"),
+            std::string::npos);
+}
+
 // ---- Aggregates ----
 
 struct OfTotal {
@@ -319,7 +352,9 @@ OfTotal aggregates_of(const std::string& select) {
   auto& catalog = new_catalog();
   auto plan = plan_with(library("total", "total") + ";" + library("mode", "mode") + ";" +
                             library("mean_of", "weighted_mean") + ";" + library("seq", "sequence") +
-                            ";" + kTable + "; SELECT " + select + " FROM t GROUP BY k",
+                            ";" + library("ones", "ones") + ";" +
+                            library("thousands", "thousands", HF_OTHER_FUNCTIONS_LIBRARY) + ";" +
+                            kTable + "; SELECT " + select + " FROM t GROUP BY k",
                         catalog);
   const auto kept = std::make_shared<const Plan>(std::move(plan).value());
   for (const auto& node : kept->nodes)
@@ -427,6 +462,16 @@ TEST(UserAggregates, AnErrorStaysAndStateThatIsNoneIsRefused) {
   }
   rest = bytes;
   EXPECT_FALSE(Accumulator().take_bytes(total, rest));
+}
+
+// The table of calls was a static of a template, which is one for all libraries of a process.
+TEST(UserAggregates, TwoLibrariesMayHaveAStateOfOneName) {
+  const auto made = aggregates_of("ones(v), thousands(v)");
+  std::vector<Accumulator> all(2);
+  for (std::size_t i = 0; i < 2; ++i)
+    all[i].add(made.group.aggregates[i], Value::of(5));
+  EXPECT_EQ(shown(made.group.aggregates[0], all[0]), "5");
+  EXPECT_EQ(shown(made.group.aggregates[1], all[1]), "5000");
 }
 
 TEST(UserAggregates, TheVersionIsInTheTextOfThePlan) {
