@@ -250,7 +250,9 @@ Result<NodeId> PlanGraph::project(NodeId input, Conditions expressions,
       const auto& inner = *below->expressions[i];
       const bool free =
           inner.operation == Operation::kColumn || inner.operation == Operation::kLiteral;
-      merges = merges && (free || reads[i] <= 1);
+      // One expression may read it twice.
+      const bool once = reads[i] <= 1 && varying_call(inner) == nullptr;
+      merges = merges && (free || once);
     }
     Conditions merged;
     for (const auto& expression : expressions) {

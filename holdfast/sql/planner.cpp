@@ -87,7 +87,11 @@ class VaryingCall {
   const Expression* operator()(const Filter& filter) const { return in(filter.predicate); }
   const Expression* operator()(const Project& project) const { return in(project.expressions); }
   const Expression* operator()(const Unnest& unnest) const { return in(unnest.array); }
-  const Expression* operator()(const Rank& rank) const { return in(rank.partition); }
+  const Expression* operator()(const Rank& rank) const {
+    const auto* found = in(rank.partition);
+    return found == nullptr ? in(rank.order) : found;
+  }
+  const Expression* operator()(const Sort& sort) const { return in(sort.keys); }
   const Expression* operator()(const Group& group) const {
     const auto* found = in(group.keys);
     for (const auto& aggregate : group.aggregates) {
@@ -106,9 +110,11 @@ class VaryingCall {
   static const Expression* in(const ExpressionPointer& e) {
     return e == nullptr ? nullptr : varying_call(*e);
   }
-  static const Expression* in(const std::vector<ExpressionPointer>& all) {
-    for (const auto& e : all) {
-      if (const auto* found = in(e)) return found;
+  static const Expression* in(const OrderKey& key) { return in(key.value); }
+  template <class Part>
+  static const Expression* in(const std::vector<Part>& all) {
+    for (const auto& part : all) {
+      if (const auto* found = in(part)) return found;
     }
     return nullptr;
   }

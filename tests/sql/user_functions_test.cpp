@@ -247,11 +247,22 @@ TEST(UserFunctions, OneThatIsNotDeterministicIsCalledForEachRow) {
       "is not deterministic");
   EXPECT_TRUE(
       plan_with("SELECT varies(i) AS x, COUNT(*) FROM t GROUP BY varies(i)", call.catalog()));
+  const std::string sorted = "SELECT * FROM (SELECT k, MAX(i) AS m FROM t GROUP BY k) ORDER BY ";
+  EXPECT_TRUE(plan_with(sorted + "counts(m)", call.catalog()));
+  EXPECT_FALSE(plan_with(sorted + "varies(m)", call.catalog()));
+  const auto ranked = [](const std::string& key) {
+    return "SELECT * FROM (SELECT m, ROW_NUMBER() OVER (PARTITION BY 1 ORDER BY " + key +
+           ") AS r FROM (SELECT k, MAX(i) AS m FROM t GROUP BY k)) WHERE r = 1";
+  };
+  EXPECT_TRUE(plan_with(ranked("counts(m)"), call.catalog()));
+  EXPECT_FALSE(plan_with(ranked("varies(m)"), call.catalog()));
   // A condition on it does not go below the projection, where it would be another call.
-  const auto plan =
-      plan_with("SELECT * FROM (SELECT varies(i) AS x FROM t) WHERE x > 1", call.catalog());
-  const auto text = text_of(*plan);
-  EXPECT_EQ(text.find("VARIES"), text.rfind("VARIES")) << text;
+  // Nor does a projection of it merge with one that reads it.
+  for (const auto* rest : {"* FROM (SELECT varies(i) AS x FROM t) WHERE x > 1",
+                           "x + x FROM (SELECT varies(i) AS x FROM t)"}) {
+    const auto text = text_of(plan_with(std::string("SELECT ") + rest, call.catalog()).value());
+    EXPECT_EQ(text.find("VARIES"), text.rfind("VARIES")) << text;
+  }
 }
 
 // ---- Libraries ----
