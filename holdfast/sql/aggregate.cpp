@@ -276,7 +276,7 @@ void Accumulator::merge(const Aggregate& aggregate, const Accumulator& other) {
     }
     return;
   }
-  if (aggregate.kind == AggregateKind::kUser) return user_.merge(*aggregate.user, other.user_);
+  if (aggregate.kind == AggregateKind::kUser) return user_.merge(other.user_);
   count_ += other.count_;
   overflow_ = overflow_ || other.overflow_;
   if (sums(aggregate.kind)) {
@@ -419,7 +419,7 @@ void Accumulator::append_bytes(const Aggregate& aggregate, std::string& bytes) c
     }
     return;
   }
-  if (aggregate.kind == AggregateKind::kUser) return user_.append_bytes(*aggregate.user, bytes);
+  if (aggregate.kind == AggregateKind::kUser) return user_.append_bytes(bytes);
   append(count_, bytes);
   if (!is_basic(aggregate.kind)) return append_further(aggregate, bytes);
   if (sums(aggregate.kind)) {

@@ -1,6 +1,8 @@
 #include "user_aggregate.hpp"
 
 #include <cstring>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,83 +19,86 @@ void append_length(std::uint32_t length, std::string& bytes) {
   bytes.append(reinterpret_cast<const char*>(&length), sizeof length);
 }
 
+// What append_bytes() of this thread could not write; empty: nothing.
+thread_local std::string unwritten_of_user;
+
 }  // namespace
 
 // The object of the user.
 class UserState::Held {
  public:
-  explicit Held(const functions::Aggregate& calls) : calls_(calls) {
+  explicit Held(const UserAggregate& function) : function_(function) {
     UserReply reply;
-    state_ = calls_.create(reply);
+    state_ = calls().create(reply);
     if (state_ == nullptr) fail(reply.error);
   }
-  Held(const Held& other) : calls_(other.calls_), error_(other.error_), failed_(other.failed_) {
+  Held(const Held& other)
+      : function_(other.function_), error_(other.error_), failed_(other.failed_) {
     if (failed_) return;
     UserReply reply;
-    state_ = calls_.copy(other.state_, reply);
+    state_ = calls().copy(other.state_, reply);
     if (state_ == nullptr) fail(reply.error);
   }
   Held& operator=(const Held&) = delete;
   ~Held() {
-    if (state_ != nullptr) calls_.destroy(state_);
+    if (state_ != nullptr) calls().destroy(state_);
   }
 
   using Change = bool (*)(void*, const functions::Slot*, functions::Reply&);
-  void change(Change call, const UserAggregate& function, const Value& value) {
+  void change(Change call, const Value& value) {
     if (failed_) return;
     std::vector<Value> parts;
-    if (function.is_row) parts = parts_of(value, function.argument);
-    const auto arguments = function.is_row ? std::span<const Value>(parts) : std::span(&value, 1);
-    change(call, function, UserSlots(*function.overload, arguments).data());
+    if (function_.is_row) parts = parts_of(value, function_.argument);
+    const auto arguments = function_.is_row ? std::span<const Value>(parts) : std::span(&value, 1);
+    change(call, UserSlots(*function_.overload, arguments).data());
   }
-  bool change(Change call, const UserAggregate& function, const functions::Slot* arguments) {
+  bool change(Change call, const functions::Slot* arguments) {
     if (failed_) return false;
     UserReply reply;
     if (!call(state_, arguments, reply))
-      fail(user_error(function.name, *function.overload, arguments, reply.error).detail);
+      fail(user_error(function_.name, *function_.overload, arguments, reply.error));
     return !failed_;
   }
-  void merge(const Held& other, const UserAggregate& function) {
+  void merge(const Held& other) {
     if (failed_) return;
-    if (other.failed_) return fail(other.error_);
+    if (other.failed_) return fail(other.error());
     UserReply reply;
-    if (!calls_.merge(state_, other.state_, reply)) fail(function.name + ": " + reply.error);
+    if (!calls().merge(state_, other.state_, reply)) fail(reply.error);
   }
-  Result<Value> result(const UserAggregate& function) const {
+  Result<Value> result() const {
     if (failed_) return error();
     UserReply reply;
-    const bool good = calls_.result(state_, reply);
-    if (good) {
-      auto value = reply.take(function.overload->result);
-      if (value) return value;
-      reply.error = value.error().detail;
-    }
-    return Error{Errc::kInvalidOption, function.name + ": " + reply.error};
+    if (!calls().result(state_, reply)) return user_error(function_.name, reply.error);
+    const auto& type = function_.overload->result;
+    if (const char* wrong = reply.misfit(type)) return user_error(function_.name, wrong);
+    return reply.take(type);
   }
-  // Empty: it could not.
-  std::optional<std::string> encoded(const UserAggregate& function) {
+  // Nothing: it could not.
+  std::optional<std::string> encoded() {
     if (failed_) return std::nullopt;
     UserReply reply;
-    if (calls_.encode(state_, reply) && reply.text.size() < kUnwritten)
-      return std::move(reply.text);
-    fail(function.name + ": its state cannot be written: " + reply.error);
+    const bool good = calls().encode(state_, reply);
+    if (good && reply.text.size() < kUnwritten) return std::move(reply.text);
+    fail("its state cannot be written: " + (good ? "4 GiB or more" : reply.error));
     return std::nullopt;
   }
   bool decode(std::string_view bytes) {
     UserReply reply;
-    return !failed_ && calls_.decode(state_, bytes.data(), bytes.size(), reply);
+    return !failed_ && calls().decode(state_, bytes.data(), bytes.size(), reply);
   }
 
   bool failed() const { return failed_; }
   Error error() const { return {Errc::kInvalidOption, error_}; }
 
  private:
-  void fail(std::string error) {
+  const functions::Aggregate& calls() const { return *function_.overload->aggregate; }
+  void fail(std::string_view what) { fail(user_error(function_.name, what)); }
+  void fail(Error error) {
     failed_ = true;
-    error_ = std::move(error);
+    error_ = std::move(error.detail);
   }
 
-  const functions::Aggregate& calls_;
+  const UserAggregate& function_;
   void* state_ = nullptr;
   std::string error_;
   bool failed_ = false;
@@ -110,47 +115,52 @@ UserState& UserState::operator=(UserState other) noexcept {
 UserState::~UserState() = default;
 
 UserState::Held& UserState::held(const UserAggregate& function) {
-  if (held_ == nullptr) held_ = std::make_unique<Held>(*function.overload->aggregate);
+  if (held_ == nullptr) held_ = std::make_unique<Held>(function);
   return *held_;
 }
 
 void UserState::add(const UserAggregate& function, const Value& value) {
-  held(function).change(function.overload->aggregate->add, function, value);
+  held(function).change(function.overload->aggregate->add, value);
 }
 
 void UserState::take_back(const UserAggregate& function, const Value& value) {
-  held(function).change(function.overload->aggregate->take_back, function, value);
+  held(function).change(function.overload->aggregate->take_back, value);
 }
 
 bool UserState::add(const UserAggregate& function, const functions::Slot* arguments) {
-  return held(function).change(function.overload->aggregate->add, function, arguments);
+  return held(function).change(function.overload->aggregate->add, arguments);
 }
 
 bool UserState::take_back(const UserAggregate& function, const functions::Slot* arguments) {
-  return held(function).change(function.overload->aggregate->take_back, function, arguments);
+  return held(function).change(function.overload->aggregate->take_back, arguments);
 }
 
-void UserState::merge(const UserAggregate& function, const UserState& other) {
+void UserState::merge(const UserState& other) {
   if (other.held_ == nullptr) return;
   if (held_ == nullptr)
     held_ = std::make_unique<Held>(*other.held_);
   else
-    held_->merge(*other.held_, function);
+    held_->merge(*other.held_);
 }
 
 Result<Value> UserState::result(const UserAggregate& function) const {
-  if (held_ == nullptr) return Held(*function.overload->aggregate).result(function);
-  return held_->result(function);
+  return held_ == nullptr ? Held(function).result() : held_->result();
 }
 
-bool UserState::failed() const { return held_ != nullptr && held_->failed(); }
+bool UserState::has_failed() const { return held_->failed(); }
 Error UserState::error() const { return held_->error(); }
 
-void UserState::append_bytes(const UserAggregate& function, std::string& bytes) const {
+void UserState::append_bytes(std::string& bytes) const {
   if (held_ == nullptr) return append_length(kNoState, bytes);
-  const auto state = held_->encoded(function);
+  const auto state = held_->encoded();
   append_length(state ? static_cast<std::uint32_t>(state->size()) : kUnwritten, bytes);
   if (state) bytes += *state;
+  if (!state) unwritten_of_user = held_->error().detail;
+}
+
+Status UserState::take_unwritten() {
+  if (unwritten_of_user.empty()) return {};
+  return Error{Errc::kInvalidOption, std::exchange(unwritten_of_user, {})};
 }
 
 bool UserState::take_bytes(const UserAggregate& function, std::string_view& bytes) {

@@ -17,6 +17,7 @@
 
 namespace holdfast::sql {
 
+// It outlives its states.
 struct UserAggregate {
   std::string name;  // With its version: plans are told apart by it.
   const functions::Overload* overload = nullptr;
@@ -40,20 +41,24 @@ class UserState {
   // The same of the arguments one by one. False: it has failed.
   bool add(const UserAggregate& function, const functions::Slot* arguments);
   bool take_back(const UserAggregate& function, const functions::Slot* arguments);
-  void merge(const UserAggregate& function, const UserState& other);
+  void merge(const UserState& other);
   // Errors come without their place.
   Result<Value> result(const UserAggregate& function) const;
 
-  bool failed() const;
+  bool failed() const { return held_ != nullptr && has_failed(); }
   Error error() const;
 
   // A state that cannot be written is one that take_bytes() refuses.
-  void append_bytes(const UserAggregate& function, std::string& bytes) const;
+  void append_bytes(std::string& bytes) const;
+  // Whether this thread wrote all that append_bytes() was asked to, since this was asked. Else the
+  // bytes are of no use.
+  static Status take_unwritten();
   bool take_bytes(const UserAggregate& function, std::string_view& bytes);
 
  private:
   class Held;
   Held& held(const UserAggregate& function);
+  bool has_failed() const;
 
   std::unique_ptr<Held> held_;  // Null: no value was added.
 };

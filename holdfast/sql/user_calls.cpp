@@ -19,27 +19,9 @@ using functions::Reply;
 // "NET" of "NET[version 2]".
 std::string_view plain_name(std::string_view name) { return name.substr(0, name.find('[')); }
 
-// Why a value has no place in its type. Null: it has one.
-const char* misfit_of(const Value& value, const Type& type) {
-  switch (type.kind) {
-    case Kind::kBoolean: return value.number == 0 || value.number == 1 ? nullptr : "no BOOLEAN";
-    case Kind::kDecimal:
-      return fits(value.number, type.precision) ? nullptr : "a decimal of too many digits";
-    case Kind::kDate:
-      return value.number * kDayMs >= kMinTimestampMs && value.number * kDayMs <= kMaxTimestampMs
-                 ? nullptr
-                 : "a date beyond the years 1 to 9999";
-    case Kind::kTimestamp:
-      return value.number >= kMinTimestampMs && value.number <= kMaxTimestampMs
-                 ? nullptr
-                 : "a time beyond the years 1 to 9999";
-    case Kind::kString:
-      if (value.text.size() > kMaxMadeText) return "a text that is longer than 16 MiB";
-      return is_valid_utf8(value.text) ? nullptr : "a text that is no UTF-8";
-    default:
-      return type.is_real() || in_range(value.number, type.kind) ? nullptr
-                                                                 : "a number beyond its type";
-  }
+bool is_text(const functions::Type& type) { return type.kind == functions::Kind::kString; }
+bool is_real(const functions::Type& type) {
+  return type.kind == functions::Kind::kFloat || type.kind == functions::Kind::kDouble;
 }
 
 }  // namespace
@@ -93,37 +75,64 @@ UserReply::UserReply() : functions::Reply{} {
   };
 }
 
-Result<Value> UserReply::take(const functions::Type& of) {
-  if (value.null) return Value();
-  const Type type = *type_of(of);
-  Value taken = type.is_bytes()  ? Value::of_text(std::move(text))
-                : type.is_real() ? Value::of_real(value.real)
-                                 : Value::of(value.number);
-  if (const char* wrong = misfit_of(taken, type))
-    return Error{Errc::kInvalidOption, "the result is " + std::string(wrong)};
-  return taken;
+const char* UserReply::misfit(const functions::Type& type) const {
+  if (value.null) return nullptr;
+  const auto within = [this](Int128 least, Int128 most) {
+    return value.number >= least && value.number <= most;
+  };
+  constexpr const char* kNumber = "the result is a number beyond its type";
+  switch (type.kind) {
+    case functions::Kind::kBoolean: return within(0, 1) ? nullptr : "the result is no BOOLEAN";
+    case functions::Kind::kTinyInt:
+      return in_range(value.number, Kind::kTinyInt) ? nullptr : kNumber;
+    case functions::Kind::kSmallInt:
+      return in_range(value.number, Kind::kSmallInt) ? nullptr : kNumber;
+    case functions::Kind::kInt: return in_range(value.number, Kind::kInt) ? nullptr : kNumber;
+    case functions::Kind::kBigInt: return in_range(value.number, Kind::kBigInt) ? nullptr : kNumber;
+    case functions::Kind::kDecimal:
+      return fits(value.number, type.precision) ? nullptr
+                                                : "the result is a decimal of too many digits";
+    case functions::Kind::kFloat:
+    case functions::Kind::kDouble: return nullptr;
+    case functions::Kind::kString:
+      if (text.size() > kMaxMadeText) return "the result is a text that is longer than 16 MiB";
+      return is_valid_utf8(text) ? nullptr : "the result is a text that is no UTF-8";
+    case functions::Kind::kDate:
+      return within(kMinTimestampMs / kDayMs, kMaxTimestampMs / kDayMs)
+                 ? nullptr
+                 : "the result is a date beyond the years 1 to 9999";
+    case functions::Kind::kTimestamp:
+      return within(kMinTimestampMs, kMaxTimestampMs)
+                 ? nullptr
+                 : "the result is a time beyond the years 1 to 9999";
+  }
+  return nullptr;
 }
 
-namespace {
-
-Value value_of(const functions::Slot& slot, const Type& type) {
-  if (slot.null) return {};
-  if (type.is_bytes()) return Value::of_text(std::string(slot.text.data, slot.text.bytes));
-  return type.is_real() ? Value::of_real(slot.real) : Value::of(slot.number);
+Value UserReply::take(const functions::Type& type) {
+  if (value.null) return {};
+  if (is_text(type)) return Value::of_text(std::move(text));
+  return is_real(type) ? Value::of_real(value.real) : Value::of(value.number);
 }
 
-}  // namespace
+Error user_error(std::string_view name, std::string_view what) {
+  return {Errc::kInvalidOption, std::string(plain_name(name)) + ": " + escape(what)};
+}
 
 Error user_error(std::string_view name, const Overload& overload, const functions::Slot* arguments,
                  std::string_view what) {
   constexpr std::size_t kShown = 60;  // Bytes of an argument.
   std::string text(plain_name(name));
   for (std::uint32_t i = 0; i < overload.count; ++i) {
-    const Type type = *type_of(overload.arguments[i]);
-    const auto value = value_of(arguments[i], type);
-    const auto shown = value.null ? "NULL" : escape(text_of(value, type), kShown);
-    const bool quotes = !value.null && type.kind == Kind::kString;
-    text += (i == 0 ? "(" : ", ") + (quotes ? "'" + shown + "'" : shown);
+    const auto& type = overload.arguments[i];
+    const auto& slot = arguments[i];
+    std::string shown = "NULL";
+    if (!slot.null && is_text(type))
+      shown = "'" + escape({slot.text.data, slot.text.bytes}, kShown) + "'";
+    else if (!slot.null)
+      shown = text_of(is_real(type) ? Value::of_real(slot.real) : Value::of(slot.number),
+                      *type_of(type));
+    text += (i == 0 ? "(" : ", ") + shown;
   }
   text += overload.count == 0 ? "(): " : "): ";
   return {Errc::kInvalidOption, text + escape(what)};
@@ -134,13 +143,18 @@ UserCall::UserCall(const UserFunction& function, const Overload& overload)
       deterministic_(function.definition.deterministic),
       overload_(overload) {}
 
-Status UserCall::compute(const functions::Slot* arguments, Value& out) const {
-  UserReply reply;
+Status UserCall::call(const functions::Slot* arguments, UserReply& reply) const {
   if (!overload_.call(overload_.target, arguments, reply))
     return user_error(name_, overload_, arguments, reply.error);
-  auto value = reply.take(overload_.result);
-  if (!value) return user_error(name_, overload_, arguments, value.error().detail);
-  out = *std::move(value);
+  if (const char* wrong = reply.misfit(overload_.result))
+    return user_error(name_, overload_, arguments, wrong);
+  return {};
+}
+
+Status UserCall::compute(std::span<const Value> arguments, Value& out) const {
+  UserReply reply;
+  HF_RETURN_IF_ERROR(call(UserSlots(overload_, arguments).data(), reply));
+  out = reply.take(overload_.result);
   return {};
 }
 

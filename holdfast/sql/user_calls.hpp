@@ -40,13 +40,15 @@ class UserSlots {
 class UserReply : public functions::Reply {
  public:
   UserReply();
-  // After a call that was good. None: the value has no place in the type.
-  Result<Value> take(const functions::Type& type);
+  // After a call that was good: why the value has no place in the type. Null: it has one.
+  const char* misfit(const functions::Type& type) const;
+  Value take(const functions::Type& type);
   std::string text;   // Of take_text().
   std::string error;  // Of fail().
 };
 
-// "NET('a', 3): what". `name`: as versioned_name() has it.
+// "NET: what", and "NET('a', 3): what". `name`: as versioned_name() has it.
+Error user_error(std::string_view name, std::string_view what);
 Error user_error(std::string_view name, const functions::Overload& overload,
                  const functions::Slot* arguments, std::string_view what);
 
@@ -55,11 +57,9 @@ class UserCall : public PreparedFunction {
  public:
   UserCall(const UserFunction& function, const functions::Overload& overload);
 
-  const functions::Overload& overload() const { return overload_; }
-  Status compute(const functions::Slot* arguments, Value& out) const;
-  Status compute(std::span<const Value> arguments, Value& out) const override {
-    return compute(UserSlots(overload_, arguments).data(), out);
-  }
+  // The value is that of the reply, and has a place in its type.
+  Status call(const functions::Slot* arguments, UserReply& reply) const;
+  Status compute(std::span<const Value> arguments, Value& out) const override;
   bool is_deterministic() const override { return deterministic_; }
   std::string text() const override { return name_; }
 

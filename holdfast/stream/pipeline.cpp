@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include <holdfast/sql/user_aggregate.hpp>
 #include <holdfast/stream/bytes.hpp>
 
 namespace holdfast::stream {
@@ -169,6 +170,7 @@ Status Pipeline::checkpoint(bool finished) {
   HF_RETURN_IF_ERROR(sink_->prepare(epoch - sink_base_));
   if (store_ != nullptr) {
     HF_RETURN_IF_ERROR(operators_->put_state());
+    HF_RETURN_IF_ERROR(sql::UserState::take_unwritten());
     HF_RETURN_IF_ERROR(store_->complete({epoch, metadata(finished)}));
     ++report_.checkpoints;
   }

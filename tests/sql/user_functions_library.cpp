@@ -124,6 +124,20 @@ fn::Definition of_unknown_type() {
   return definition;
 }
 
+// SUM of BIGINT whose state cannot be written while it is above 1000.
+struct Unwritten {
+  std::int64_t sum = 0;
+
+  void add(std::int64_t value) { sum += value; }
+  void merge(const Unwritten& other) { sum += other.sum; }
+  std::int64_t result() const { return sum; }
+  std::string encode() const {
+    if (sum > 1000) throw std::runtime_error("too much");
+    return std::to_string(sum);
+  }
+  bool decode(std::string_view bytes) { return sum = std::stoll(std::string(bytes)), true; }
+};
+
 }  // namespace
 
 // other_functions_library.cpp has another class of this name.
@@ -135,6 +149,7 @@ struct OfOneName {
 };
 
 HF_FUNCTION(ones) = fn::aggregate<OfOneName>();
+HF_FUNCTION(unwritten) = fn::aggregate<Unwritten>();
 HF_FUNCTION(plus) = fn::scalar(plus, plus_text);
 HF_FUNCTION(half) = fn::scalar(half);
 HF_FUNCTION(half_2) = fn::scalar(half).with_version(2);

@@ -460,6 +460,7 @@ TEST(UserAggregates, AnErrorStaysAndStateThatIsNoneIsRefused) {
   merged.merge(total, failed);
   EXPECT_FALSE(merged.failure(total));
   const auto bytes_of_failed = bytes_of(total, failed);
+  EXPECT_FALSE(UserState::take_unwritten());
   std::string_view rest = bytes_of_failed;
   EXPECT_FALSE(Accumulator().take_bytes(total, rest));
 
@@ -483,6 +484,51 @@ TEST(UserAggregates, TwoLibrariesMayHaveAStateOfOneName) {
     all[i].add(made.group.aggregates[i], Value::of(5));
   EXPECT_EQ(shown(made.group.aggregates[0], all[0]), "5");
   EXPECT_EQ(shown(made.group.aggregates[1], all[1]), "5000");
+}
+
+TEST(UserAggregates, AStateThatCannotBeWrittenIsTold) {
+  const auto made = aggregates_of("unwritten(v)");
+  const auto& aggregate = made.group.aggregates[0];
+  Accumulator all;
+  all.add(aggregate, Value::of(1000));
+  bytes_of(aggregate, all);
+  EXPECT_TRUE(UserState::take_unwritten());
+  all.add(aggregate, Value::of(1));
+  const auto bytes = bytes_of(aggregate, all);
+  EXPECT_EQ(UserState::take_unwritten().error().detail,
+            "UNWRITTEN: its state cannot be written: too much");
+  EXPECT_TRUE(UserState::take_unwritten()) << "it was told";
+  std::string_view rest = bytes;
+  EXPECT_FALSE(Accumulator().take_bytes(aggregate, rest));
+}
+
+// Exceptions and texts of all calls have the function's name, without its version.
+TEST(UserAggregates, ErrorsNameTheFunction) {
+  struct Fails {
+    std::int64_t number = 0;
+    void add(std::int64_t value) { number = value; }
+    fn::Outcome<void> merge(const Fails&) { return fn::Error{"no\nmerge"}; }
+    std::int64_t result() const {
+      if (number > 1) throw std::runtime_error("no result");
+      return number;
+    }
+  };
+  static const auto kFails = fn::aggregate<Fails>();
+  auto& catalog = new_catalog();
+  catalog.functions().add("fails", kFails).value();
+  const auto plan =
+      plan_with(std::string(kTable) + "; SELECT fails(v) FROM t GROUP BY k", catalog).value();
+  for (const auto& node : plan.nodes) {
+    const auto* group = std::get_if<Group>(&node.what);
+    if (group == nullptr) continue;
+    const auto& aggregate = group->aggregates[0];
+    Accumulator one, other;
+    one.add(aggregate, Value::of(2));
+    EXPECT_EQ(shown(aggregate, one), "error: line 1, column 185: FAILS: no result");
+    other.add(aggregate, Value::of(1));
+    other.merge(aggregate, one);
+    EXPECT_EQ(shown(aggregate, other), "error: line 1, column 185: FAILS: no\\nmerge");
+  }
 }
 
 TEST(UserAggregates, TheVersionIsInTheTextOfThePlan) {

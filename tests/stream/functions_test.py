@@ -5,7 +5,7 @@
   1. Random queries: interpreted and compiled give the same, and what built-in functions give.
   2. Aggregates without merge() or take_back(), of rows that change, with OVER, in windows of every kind.
   3. Runs that are killed and go on, interpreted and compiled by turns, on all state stores.
-  4. Errors: of a function, of a library, of a version that has changed; explain.
+  4. Errors: of a function, of a library, of a version that has changed, of state that cannot be written; explain.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ from kills import check_kills, parts, stores, where
 
 HOLDFAST, LIBRARY = sys.argv[1], sys.argv[2]
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
-NAMES = ['plus', 'half', 'checked', 'total', 'weighted_mean', 'mode', 'sequence']
+NAMES = ['plus', 'half', 'checked', 'total', 'weighted_mean', 'mode', 'sequence', 'unwritten']
 HAS_COMPILER = shutil.which(os.environ.get('CXX') or 'g++') or shutil.which('clang++')
 MODES = ['never', 'wait'] if HAS_COMPILER else ['never']
 
@@ -163,6 +163,11 @@ def errors(directory, cache, rand):
             assert done.returncode != 0 and wanted in done.stderr, (mode, query, done.stderr)
             seen.add(done.stdout)
         assert len(seen) == 1, (query, seen)
+    # A function of two names is called by each of them in errors.
+    for mode in MODES:
+        done = run(cache, mode, head + f"CREATE FUNCTION again AS 'total' LANGUAGE CPP USING LIBRARY '{LIBRARY}';"
+                   "SELECT total(v + 1) AS x, again(v) AS y FROM e GROUP BY k")
+        assert done.returncode != 0 and 'AGAIN(-999999): -999999 is refused' in done.stderr, done.stderr
     done = run(cache, 'never', "CREATE FUNCTION f AS 'half' LANGUAGE CPP USING LIBRARY '/nowhere/x.so'; SELECT f(1)")
     assert done.returncode != 0 and 'line 1, column 56: there is no library /nowhere/x.so' in done.stderr, done.stderr
     # Nothing of a path gets into the source.
@@ -194,6 +199,18 @@ def versions(directory, cache, rand):
             assert done.returncode == 0, done.stderr
 
 
+def unwritten(directory, cache):
+    """A checkpoint without a state that cannot be written was completed, and nothing could go on from it."""
+    path = directory / 'unwritten.csv'
+    path.write_text(''.join(f'2026-01-01 00:00:{i:02},a,{i * 50},1\n' for i in range(60)))
+    for state in stores(HOLDFAST):
+        for mode in MODES:
+            text = functions() + table(path) + "CREATE TABLE o (k STRING, x BIGINT) WITH ('connector' = 'blackhole');\nINSERT INTO o SELECT k, unwritten(v) AS x FROM e GROUP BY k"
+            for _ in range(2):
+                done = run(cache, mode, text, '--checkpoint', '10ms', *where(state, directory, f'unwritten_{state}_{mode}'))
+                assert done.returncode != 0 and 'UNWRITTEN: its state cannot be written: too much' in done.stderr, (state, mode, done.stderr)
+
+
 def main():
     rand = random.Random(SEED)
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast-functions-'))
@@ -203,6 +220,7 @@ def main():
         other_aggregates(directory, cache, rand)
         errors(directory, cache, rand)
         versions(directory, cache, rand)
+        unwritten(directory, cache)
         hit = kills(directory, cache, rand)
     finally:
         shutil.rmtree(directory)

@@ -17,9 +17,9 @@ Result<std::string> state_type(const std::vector<sql::Aggregate>& aggregates, bo
 // Statements that give a row's values to `state`, by add() or take_back(), a line each.
 std::vector<std::string> gathering(const std::vector<sql::Aggregate>& aggregates,
                                    std::string_view verb, ExpressionSource& expressions);
-// "KeyOf<std::int64_t, Text>".
 // Lines that tell the source which aggregates of users it calls.
 std::string user_aggregates_of(const QueryParts& parts);
+// "KeyOf<std::int64_t, Text>".
 std::string key_type(const std::vector<sql::ExpressionPointer>& keys);
 
 Error not_compiled(const std::string& what);

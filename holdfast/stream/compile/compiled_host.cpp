@@ -86,11 +86,14 @@ bool CompiledHost::call(std::uint32_t call, const query::Slot* arguments, query:
   const auto& function = static_cast<const sql::UserCall&>(*part.prepared);
   std::array<functions::Slot, sql::kMostUserArguments> slots;
   for (std::size_t i = 0; i < part.arguments.size(); ++i)
-    slots[i] = slot_of(arguments[i], function.overload().arguments[i]);
-  sql::Value value;
-  if (const Status computed = function.compute(slots.data(), value); !computed)
-    return take(sql::error_at(part.at, computed.error().detail));
-  give(std::move(value), part.type, out);
+    slots[i] = slot_of(arguments[i]);
+  sql::UserReply reply;
+  if (const Status called = function.call(slots.data(), reply); !called)
+    return take(sql::error_at(part.at, called.error().detail));
+  if (part.type.is_bytes() && !reply.value.null)
+    out = {.text = text_of(texts_.emplace_back(std::move(reply.text))), .null = false};
+  else
+    out = std::bit_cast<query::Slot>(reply.value);
   return true;
 }
 

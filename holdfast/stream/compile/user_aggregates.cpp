@@ -14,7 +14,10 @@ class CalledAggregate final : public query::UserAggregate {
  public:
   explicit CalledAggregate(const sql::UserAggregate& function) : function_(function) {}
 
-  const functions::Overload* overload() const { return function_.overload; }
+  // The name is for errors: one function can have several.
+  bool is(const sql::UserAggregate& function) const {
+    return function_.overload == function.overload && function_.name == function.name;
+  }
 
   void* copy(const void* state) const override {
     return state == nullptr ? nullptr : new sql::UserState(state_of(state));
@@ -27,12 +30,12 @@ class CalledAggregate final : public query::UserAggregate {
     return made(state).take_back(function_, Slots(function_, arguments).all.data());
   }
   void merge(void*& state, const void* other) const override {
-    if (other != nullptr) made(state).merge(function_, state_of(other));
+    if (other != nullptr) made(state).merge(state_of(other));
   }
   query::Text write(const void* state) const override {
     thread_local std::string bytes;
     bytes.clear();
-    state_of(state).append_bytes(function_, bytes);
+    state_of(state).append_bytes(bytes);
     return {bytes.data(), bytes.size()};
   }
   bool take(void*& state, query::Text& bytes) const override {
@@ -46,7 +49,7 @@ class CalledAggregate final : public query::UserAggregate {
   struct Slots {
     Slots(const sql::UserAggregate& function, const query::Slot* arguments) {
       for (std::uint32_t i = 0; i < function.overload->count; ++i)
-        all[i] = slot_of(arguments[i], function.overload->arguments[i]);
+        all[i] = slot_of(arguments[i]);
     }
     std::array<functions::Slot, sql::kMostUserArguments> all;
   };
@@ -64,7 +67,7 @@ class AllAggregates {
   std::uint32_t number_of(const sql::UserAggregate& function) {
     const Lock lock(mutex_);
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (all_[i].overload() == function.overload) return static_cast<std::uint32_t>(i);
+      if (all_[i].is(function)) return static_cast<std::uint32_t>(i);
     }
     all_.emplace_back(function);
     return static_cast<std::uint32_t>(all_.size() - 1);
@@ -97,19 +100,6 @@ const query::UserAggregate* user_aggregate(std::uint32_t number) {
 const sql::UserState& state_of(const void* state) {
   static const sql::UserState kNone;
   return state == nullptr ? kNone : *static_cast<const sql::UserState*>(state);
-}
-
-functions::Slot slot_of(const query::Slot& slot, const functions::Type& type) {
-  functions::Slot given;
-  given.null = slot.null;
-  if (slot.null) return given;
-  switch (type.kind) {
-    case functions::Kind::kString: given.text = {slot.text.data, slot.text.size}; break;
-    case functions::Kind::kFloat:
-    case functions::Kind::kDouble: given.real = slot.real; break;
-    default: given.number = slot.number; break;
-  }
-  return given;
 }
 
 }  // namespace holdfast::stream::compile

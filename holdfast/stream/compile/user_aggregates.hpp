@@ -6,6 +6,8 @@
 // Threads  Any.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include <holdfast/sql/user_aggregate.hpp>
@@ -20,7 +22,11 @@ const query::UserAggregate* user_aggregate(std::uint32_t number);
 // The state that compiled code has; null: that of no values.
 const sql::UserState& state_of(const void* state);
 
-// What compiled code passes, as a function takes it.
-functions::Slot slot_of(const query::Slot& slot, const functions::Type& type);
+// What compiled code passes, as a function takes it: they are laid out alike.
+static_assert(offsetof(functions::Slot, null) == offsetof(query::Slot, null) &&
+              offsetof(functions::Text, bytes) == offsetof(query::Text, size));
+inline functions::Slot slot_of(const query::Slot& slot) {
+  return std::bit_cast<functions::Slot>(slot);
+}
 
 }  // namespace holdfast::stream::compile
