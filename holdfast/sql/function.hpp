@@ -28,6 +28,7 @@
 
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -70,7 +71,8 @@ struct Error {
 template <class T>
 class Outcome {
  public:
-  Outcome(T value) : what_(std::move(value)) {}
+  template <std::convertible_to<T> U = T>
+  Outcome(U&& value) : what_(std::in_place_type<T>, static_cast<T>(std::forward<U>(value))) {}
   Outcome(std::nullopt_t) {}
   Outcome(std::optional<T> value) {
     if (value) what_ = *std::move(value);

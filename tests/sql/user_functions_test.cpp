@@ -194,8 +194,11 @@ TEST(UserFunctions, ErrorsAndExceptionsNameTheCall) {
         if (n == 2) throw 5;
         return static_cast<std::int32_t>(text.size());
       });
+  static const auto kText = fn::scalar([]() -> fn::Outcome<std::string> { return "a literal"; });
   Calls call;
   call.define("fails", kFails).value();
+  call.define("text", kText).value();
+  EXPECT_EQ(call("text()"), "STRING a literal");
   EXPECT_EQ(call("fails('abc', 3)"), "INT 3");
   EXPECT_EQ(call("fails('a\nc', 0)"), "error: line 1, column 8: FAILS('a\\nc', 0): n is 0\\n");
   EXPECT_EQ(call("fails(k, 1)"), "error: line 1, column 8: FAILS('ä', 1): thrown");
@@ -365,7 +368,8 @@ OfTotal aggregates_of(const std::string& select) {
                             library("mean_of", "weighted_mean") + ";" + library("seq", "sequence") +
                             ";" + library("ones", "ones") + ";" +
                             library("thousands", "thousands", HF_OTHER_FUNCTIONS_LIBRARY) + ";" +
-                            kTable + "; SELECT " + select + " FROM t GROUP BY k",
+                            library("unwritten", "unwritten") + ";" + kTable + "; SELECT " +
+                            select + " FROM t GROUP BY k",
                         catalog);
   const auto kept = std::make_shared<const Plan>(std::move(plan).value());
   for (const auto& node : kept->nodes)
