@@ -93,7 +93,9 @@ void EntryLog::set_newest(Place& place, std::uint32_t block, const Entry& entry)
   place.bytes = entry.bytes;
   ++place.copies;
   place.tombstone = entry.state.empty() ? 1 : 0;
-  blocks_[block].oldest_ms = std::min(blocks_[block].oldest_ms, time_of(entry));
+  const auto time = time_of(entry);
+  blocks_[block].oldest_ms = std::min(blocks_[block].oldest_ms, time);
+  if (time != kNever) blocks_[block].newest_ms = std::max(blocks_[block].newest_ms, time);
 }
 
 std::int64_t EntryLog::time_of(const Entry& entry) {
@@ -200,6 +202,7 @@ Result<std::int64_t> EntryLog::for_each_of_times(kv::Store<>& store, std::int64_
   for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
     const Block& of = blocks_[block];
     if (of.oldest_ms == kNever) continue;  // Also of one that is free.
+    if (HF_MUTANT("KS25", of.newest_ms < from, of.newest_ms <= from)) continue;
     if (of.oldest_ms > until) {
       beyond = std::min(beyond, of.oldest_ms);
       continue;

@@ -18,7 +18,7 @@
 // Idle       end_idle() puts a tombstone for each entry that has not changed for long enough. Of a
 //            block memory knows the least time of its entries, so that only those are read in which
 //            there is such an entry. An entry may say when it ends in place of when it changed.
-// Memory     16 bytes per handle, 32 per block, and a block that is being filled; for groups 16 to
+// Memory     16 bytes per handle, 48 per block, and a block that is being filled; for groups 16 to
 //            20 bytes more per handle.
 // Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
 //            for_each_of_group() reads a block per entry, kBlockBytes and an entry at most; the
@@ -94,6 +94,9 @@ class EntryLog {
   static constexpr std::uint64_t kVersion = std::uint64_t{1} << 63;
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::min();
+
   // Where the newest entry of a handle is.
   struct Place {
     std::uint32_t block = kNone;
@@ -109,9 +112,8 @@ class EntryLog {
     bool queued = false;  // Among those that are to be compacted.
     // None of its entries that count changed before; kAlways: one does not say when.
     std::int64_t oldest_ms = kNever;
+    std::int64_t newest_ms = kAlways;  // All of its entries are as old as that, or older.
   };
-  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  static constexpr std::int64_t kAlways = std::numeric_limits<std::int64_t>::min();
   struct Entry {
     std::uint32_t handle = 0;
     std::string_view key, state;

@@ -129,14 +129,14 @@ class CorrectedModel {
 };
 
 template <bool kMayRetract>
-void check_corrected_groups(unsigned seed) {
-  SCOPED_TRACE(seed);
+void check_corrected_groups(unsigned seed, std::uint64_t memory_bytes) {
+  SCOPED_TRACE(std::to_string(seed) + ", " + std::to_string(memory_bytes));
   const auto subject = corrected_groups(kMayRetract);
   using Compiled = query::CorrectedGroups<CompiledCorrectedGroups<kMayRetract>>;
   Random random(seed);
   Place place;
   test_idle_ms = 0;
-  World one(place / "one", kMuchMemory), other(place / "other", kMuchMemory);
+  World one(place / "one", memory_bytes), other(place / "other", memory_bytes);
   CorrectedModel model;
   std::int64_t now = 1'000, watermark = kNoWatermark;
   bool swapped = false;
@@ -204,13 +204,17 @@ void check_corrected_groups(unsigned seed) {
 }
 
 TEST(CorrectedGroups, ALateRowChangesWhatWasShownUntilItsTimeIsOver) {
-  for (const unsigned seed : {1u, 2u, 3u})
-    check_corrected_groups<false>(seed);
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    for (const auto memory_bytes : kMemories)
+      check_corrected_groups<false>(seed, memory_bytes);
+  }
 }
 
 TEST(CorrectedGroups, RowsThatAreTakenBackDoSo) {
-  for (const unsigned seed : {1u, 2u, 3u})
-    check_corrected_groups<true>(seed);
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    for (const auto memory_bytes : kMemories)
+      check_corrected_groups<true>(seed, memory_bytes);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "corrected_groups.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
@@ -31,7 +32,8 @@ CorrectedGroups::CorrectedGroups(const Parts& parts, bool retracts)
     : Operator(parts),
       group_(std::get<sql::Group>(parts.node.what)),
       retracts_(retracts),
-      table_(parts.store, parts.first_slice, Codec{&group_, retracts}) {}
+      table_(parts.store, parts.first_slice, Codec{&group_, retracts}, {},
+             StateStore::Grouping::kKey) {}
 
 Status CorrectedGroups::change(State& state, bool adding, const sql::Row& row) const {
   state.rows += adding ? 1 : -1;
@@ -71,6 +73,7 @@ Status CorrectedGroups::take(std::size_t input, RowKind kind, const sql::Row& ro
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(group_.keys, row, key, null));
   const bool shown = HF_MUTANT("ST92", last <= watermark(), last < watermark());
+  HF_RETURN_IF_ERROR(table_.fetch(key));
   const auto known = table_.find(key);
   if (known != table_.end()) {
     if (shown) return correct(known, adds(kind), row);
@@ -106,24 +109,74 @@ Status CorrectedGroups::correct(Table::iterator place, bool adding, const sql::R
   return emit(RowKind::kUpdateAfter, after);
 }
 
+// Window by window, the earliest end first.
 Status CorrectedGroups::pass(std::int64_t watermark) {
+  const auto until = life_of_hidden(watermark);
   // Those that were not shown before end here at the earliest.
   std::string first;
   if (this->watermark() != kNoWatermark) append_ordered(this->watermark() + 2, first);
-  for (auto place = table_.lower_bound(first); place != table_.end(); ++place) {
+  for (;;) {
+    const auto place = table_.lower_bound(first);
+    const auto next = place == table_.end() ? kEndOfTime : lives_until(place->first, group_);
+    if (HF_MUTANT("ST93", std::min(next, next_stored_) >= until,
+                  std::min(next, next_stored_) >= until - 1))
+      break;
+    if (HF_MUTANT("ST97", next_stored_ <= next, next_stored_ < next)) {
+      HF_ASSIGN_OR_RETURN(next_stored_, table_.fetch_times(next_stored_, next_stored_));
+      continue;
+    }
     std::string_view key = place->first;
-    const auto last = take_ordered(key) - 1;
-    if (HF_MUTANT("ST93", last > watermark, last >= watermark)) break;
+    const auto end = take_ordered(key);
+    HF_RETURN_IF_ERROR(show_window(place));
+    forget(std::min(watermark, end - 1 + group_.lateness_ms));
+    first.clear();
+    append_ordered(end + 1, first);
+  }
+  forget(watermark);
+  return {};
+}
+
+std::int64_t CorrectedGroups::life_of_hidden(std::int64_t watermark) const {
+  if (watermark == kNoWatermark || watermark == kEndOfTime) return watermark;
+  return watermark + HF_MUTANT("ST98", group_.lateness_ms, group_.lateness_ms + 1);
+}
+
+Status CorrectedGroups::show_window(Table::iterator first) {
+  const auto end = first->first.substr(0, 8);
+  for (auto place = first; place != table_.end() && place->first.starts_with(end); ++place) {
     HF_ASSIGN_OR_RETURN(const auto row, row_of(place->first, place->second.value));
     HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
   }
+  return {};
+}
+
+// Groups whose time is over at this watermark.
+void CorrectedGroups::forget(std::int64_t watermark) {
   for (auto place = table_.begin(); place != table_.end();) {
     std::string_view key = place->first;
     const auto last = take_ordered(key) - 1;
     if (HF_MUTANT("ST94", last + group_.lateness_ms > watermark, last > watermark)) break;
     place = table_.erase(place);
   }
+}
+
+// ---- State ----
+Status CorrectedGroups::restore() {
+  HF_ASSIGN_OR_RETURN(const bool says_times, table_.says_times());
+  HF_RETURN_IF_ERROR(table_.restore(!says_times));
+  return table_.is_partial() ? leave() : Status();
+}
+
+Status CorrectedGroups::put_state() {
+  HF_RETURN_IF_ERROR(table_.put_all());
+  if (table_.is_partial() || table_.wants_room()) HF_RETURN_IF_ERROR(leave());
+  if (watermark() != kNoWatermark) table_.end_until(watermark() - 1);
   return {};
+}
+
+Status CorrectedGroups::leave() {
+  next_stored_ = life_of_hidden(watermark());
+  return table_.leave();
 }
 
 }  // namespace holdfast::stream::graph

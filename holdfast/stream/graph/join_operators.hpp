@@ -125,7 +125,7 @@ class WindowJoin : public JoinOperator {
   struct Codec : RowCodec {
     std::size_t end_column = 0;
     // The last watermark that does not end it.
-    std::int64_t end_of(const sql::Row& row) const {
+    std::int64_t end_of(std::string_view, const sql::Row& row) const {
       return static_cast<std::int64_t>(row[end_column].number) - 2;
     }
   };
@@ -175,7 +175,9 @@ class IntervalJoin : public JoinOperator {
     KeyForm form = {0, 0, 2};
     void encode(const Kept& kept, std::string& bytes) const;
     bool decode(std::string_view& bytes, Kept& kept) const;
-    std::int64_t end_of(const Kept& kept) const { return join->end_of(side, kept.row); }
+    std::int64_t end_of(std::string_view, const Kept& kept) const {
+      return join->end_of(side, kept.row);
+    }
   };
   using Table = StateTable<Kept, Codec>;
   // [last_partner, side, key in the table].

@@ -48,7 +48,7 @@ class OverRows : public Operator {
   // When the last row was; where a watermark ends the partition, when it does.
   struct PassedCodec : NumberCodec {
     const OverRows* rows;
-    std::optional<std::int64_t> end_of(std::int64_t passed) const {
+    std::optional<std::int64_t> end_of(std::string_view, std::int64_t passed) const {
       if (!rows->ends_by_time()) return {};
       return rows->end_of(passed) - 1;
     }

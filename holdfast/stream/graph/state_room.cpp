@@ -13,8 +13,8 @@ class FindRoom {
   explicit FindRoom(bool retracts) : retracts_(retracts) {}
 
   StateRoom operator()(const sql::Group& group) const {
+    if (group.lateness_ms != 0 || group.row_size != 0) return StateRoom::kEntries;
     if (group.windowed) return group.by_columns ? StateRoom::kMemory : StateRoom::kWindows;
-    if (group.row_size != 0) return StateRoom::kEntries;
     const bool holds = RunningAggregate::any_holds_values(group.aggregates, retracts_);
     return holds ? StateRoom::kMemory : StateRoom::kEntries;
   }

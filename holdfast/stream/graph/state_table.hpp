@@ -5,8 +5,8 @@
 // fetch() reads a group when it is asked for. It begins so where the store has much of it, and all
 // entries leave memory behind a checkpoint where they are too many.
 //
-// Entries may say until when the watermark lets them live: their `Codec` has end_of(value), a time
-// or perhaps none. Those of the store are found by it, and end with a checkpoint.
+// Entries may say until when the watermark lets them live: their `Codec` has end_of(key, value), a
+// time or perhaps none. Those of the store are found by it, and end with a checkpoint.
 //
 // With a retention an entry says when it changed (compile/runtime/mark.hpp). sweep() ends what has
 // not for long enough: what is in memory at once, the rest with the next checkpoint; fetch() does
@@ -140,7 +140,7 @@ class StateTable {
     for (const auto& [key, version] : gone_)
       HF_RETURN_IF_ERROR(visit(slice_, key, {}, version, true));
     for (const auto& [key, entry] : entries_) {
-      const bool has_part = encode_whole(entry, bytes);
+      const bool has_part = encode_whole(key, entry, bytes);
       HF_RETURN_IF_ERROR(visit(slice_, key, bytes, entry.version, entry.changed || has_part));
     }
     return {};
@@ -175,6 +175,15 @@ class StateTable {
           Entry entry;
           HF_RETURN_IF_ERROR(read(key, state, entry));
           return visit(key, entry);
+        });
+  }
+  // As fetch(), of the entries that say a time from `from` to `until`. The least time beyond them.
+  Result<std::int64_t> fetch_times(std::int64_t from, std::int64_t until) {
+    return store_->for_each_of_times(
+        slice_, from, until,
+        [this](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+          if (HF_MUTANT("ST99", gone_.contains(key), false) || entries_.contains(key)) return {};
+          return take(key, state, version);
         });
   }
   // Called with a checkpoint, after put_all(): what lives until then, or less long, has ended.
@@ -264,15 +273,15 @@ class StateTable {
     gone_.erase(found);
   }
 
-  void begin(const Entry& entry, std::string& bytes) const {
+  void begin(std::string_view key, const Entry& entry, std::string& bytes) const {
     bytes.clear();
-    if (const auto end = end_of(entry.value))
+    if (const auto end = end_of(key, entry.value))
       query::append_begin(&*end, bytes);
     else
       query::append_begin(retention_.ends() ? &entry.used_ms : nullptr, bytes);
   }
-  std::optional<std::int64_t> end_of(const Value& value) const {
-    if constexpr (requires { codec_.end_of(value); }) return codec_.end_of(value);
+  std::optional<std::int64_t> end_of(std::string_view key, const Value& value) const {
+    if constexpr (requires { codec_.end_of(key, value); }) return codec_.end_of(key, value);
     return {};
   }
   // An entry without a time, of a run that kept all for ever, is as if it had changed when this one
@@ -289,12 +298,12 @@ class StateTable {
     std::int64_t used_ms = 0;
     return retention_.ends() && take_begin(state, used_ms) && used_ms <= oldest_ms_;
   }
-  void encode(const Entry& entry, std::string& bytes) const {
-    begin(entry, bytes);
+  void encode(std::string_view key, const Entry& entry, std::string& bytes) const {
+    begin(key, entry, bytes);
     codec_.encode(entry.value, bytes);
   }
-  bool encode_whole(const Entry& entry, std::string& bytes) const {
-    begin(entry, bytes);
+  bool encode_whole(std::string_view key, const Entry& entry, std::string& bytes) const {
+    begin(key, entry, bytes);
     if constexpr (requires { codec_.encode_whole(entry.value, bytes); })
       return codec_.encode_whole(entry.value, bytes);
     codec_.encode(entry.value, bytes);
@@ -302,7 +311,7 @@ class StateTable {
   }
 
   Status put(const std::string& key, Entry& entry) {
-    encode(entry, bytes_);
+    encode(key, entry, bytes_);
     entry.changed = false;
     return store_->replace(slice_, key, bytes_, entry.version);
   }
@@ -320,7 +329,7 @@ class StateTable {
     const bool says_time = state.front() != query::kPlainEntry;
     HF_RETURN_IF_ERROR(read(key, state, entry));
     // An entry of an earlier build does not say until when it lives: it is written anew.
-    if (HF_MUTANT("ST65", !says_time, false) && keeps() && end_of(entry.value)) {
+    if (HF_MUTANT("ST65", !says_time, false) && keeps() && end_of(key, entry.value)) {
       entry.changed = true;
       changed_.emplace_back(key);
     }
