@@ -110,6 +110,18 @@ def check_answers(directory, rand):
     print('so says DuckDB')
 
 
+def check_texts_that_are_made(directory):
+    """A window that is full lets no text go that was made for the row which filled it: others read the row, too."""
+    path = directory / 'long.csv'
+    path.write_text(''.join(f'{chr(97 + row % 26) * (17000 + row)},{row}\n' for row in range(30)))
+    text = (f"CREATE TABLE long (k STRING, v BIGINT, u AS UPPER(k)) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n"
+            'SELECT u, COUNT(*) FROM long GROUP BY TUMBLE_ROWS(1), u UNION ALL SELECT u, v FROM long')
+    shown = rows_of(run(text).stdout)
+    assert sorted(shown) == sorted([chr(65 + row % 26) * (17000 + row), str(n)] for row in range(30) for n in (1, row))
+    assert rows_of(run(text, compiled='wait', directory=directory).stdout) == shown
+    print('texts live as long as their row')
+
+
 # ---- 2. Words ----
 def check_words(directory, head):
     for group, said in (('TUMBLE_ROWS()', 'TUMBLE_ROWS wants one number of rows'), ('HOP_ROWS(3)', 'HOP_ROWS wants two numbers of rows'),
@@ -117,6 +129,7 @@ def check_words(directory, head):
                         ('TUMBLE_ROWS(2.5)', 'wants numbers of 1 to'), ('HOP_ROWS(3, 2)', 'the slide is no longer than the window'),
                         ('HOP_ROWS(1, 5000)', 'a row is in more than 1000 windows'), ('TUMBLE_ROWS(2), TUMBLE_ROWS(2)', 'a query has one window'),
                         ("TUMBLE_ROWS(2), TUMBLE(ts, INTERVAL '1' SECOND)", 'a query has one window'),
+                        ('k HAVING TUMBLE_ROWS(2) > 1', 'TUMBLE_ROWS stands in GROUP BY only'),
                         ('TUMBLE_ROWS(2), ROLLUP(k)', 'a window of rows with grouping sets')):
         assert said in run(head + f'SELECT COUNT(*) FROM a GROUP BY {group}', code=2).stderr, group
     for query, said in (('SELECT COUNT(*) FROM (SELECT k, COUNT(*) AS n FROM a GROUP BY k) x GROUP BY TUMBLE_ROWS(2)', 'a window of rows that change'),
@@ -127,7 +140,7 @@ def check_words(directory, head):
                            capture_output=True, text=True, timeout=60)
     assert 'in windows of 7 rows, one each 2' in shown.stdout and 'RowWindows<' in shown.stdout, shown.stdout
     workers = run(head + 'SELECT COUNT(*) FROM a GROUP BY TUMBLE_ROWS(2)', '--workers', '2')
-    assert 'one worker' in workers.stderr, workers.stderr
+    assert 'one worker: its windows count rows' in workers.stderr, workers.stderr
     print('words about windows of rows')
 
 
@@ -148,6 +161,7 @@ def main():
     try:
         rand = random.Random(12)
         check_answers(directory, rand)
+        check_texts_that_are_made(directory)
         write(directory / 'a.csv', events(rand, 1500))
         head = table('a', directory / 'a.csv', COLUMNS)
         check_words(directory, head)

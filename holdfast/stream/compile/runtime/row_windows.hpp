@@ -109,7 +109,6 @@ class RowWindows {
     const auto row = Definition::out(entry.key, windows.front().state, run_);
     if (run_.failed) return;
     Definition::give(graph, Change::kInsert, row);
-    forget_given<Definition>(run_);
     windows.erase(windows.begin());
     if (!windows.empty()) return;
     stored_.erase(entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); });
