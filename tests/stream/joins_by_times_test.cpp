@@ -204,8 +204,8 @@ TEST(JoinsByTimes, ANearRowThatIsDroppedIsLateAndIsTold) {
     join.advance(0, 200).value();
     join.advance(1, 200).value();
     take(0, one, 170);           // Its last partner may be of 200, which the watermark has passed.
-    take(0, one, 171);           // It is kept.
     take(1, one, 150);           // The same of the other side.
+    take(0, one, 171);           // It is kept.
     take(1, one, 151);           // It is kept, and has a partner.
     take(0, one, 169);           // It has a partner, too: no partner is to come.
     take(1, sql::Value(), 100);  // It is near nothing, whatever its time.
