@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
-#include <holdfast/stream/graph/group_operators.hpp>
 
 namespace holdfast::stream::graph {
 
@@ -29,33 +28,14 @@ bool CorrectedGroups::Codec::decode(std::string_view& bytes, State& state) const
 }
 
 CorrectedGroups::CorrectedGroups(const Parts& parts, bool retracts)
-    : Operator(parts),
-      group_(std::get<sql::Group>(parts.node.what)),
-      retracts_(retracts),
+    : ChangingGroups(parts, retracts),
       table_(parts.store, parts.first_slice, Codec{&group_, retracts}, {},
              StateStore::Grouping::kKey) {}
 
-Status CorrectedGroups::change(State& state, bool adding, const sql::Row& row) const {
-  state.rows += adding ? 1 : -1;
-  return for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
-    if (adding)
-      state.aggregates[i].add(group_.aggregates[i], retracts_, value);
-    else
-      state.aggregates[i].take_back(group_.aggregates[i], value);
-    return state.aggregates[i].failure(group_.aggregates[i]);
-  });
-}
-
-Result<sql::Row> CorrectedGroups::row_of(std::string_view key, const State& state) const {
+Result<sql::Row> CorrectedGroups::window_row_of(std::string_view key, const State& state) const {
   const auto end = take_ordered(key), start = take_ordered(key);
-  sql::Row row;
-  HF_RETURN_IF_ERROR(take_keys(group_, key, row));
-  for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
-    HF_ASSIGN_OR_RETURN(auto value, state.aggregates[i].result(group_.aggregates[i], retracts_));
-    row.push_back(std::move(value));
-  }
-  for (const auto bound : {start, end, end - 1})
-    row.push_back(sql::Value::of(bound));
+  HF_ASSIGN_OR_RETURN(auto row, row_of(key, state));
+  append_window(start, end, row);
   return row;
 }
 
@@ -87,26 +67,21 @@ Status CorrectedGroups::take(std::size_t input, RowKind kind, const sql::Row& ro
   state.aggregates.resize(group_.aggregates.size());
   HF_RETURN_IF_ERROR(change(state, true, row));
   if (!shown) return {};
-  HF_ASSIGN_OR_RETURN(const auto first, row_of(key, state));
+  HF_ASSIGN_OR_RETURN(const auto first, window_row_of(key, state));
   return emit(RowKind::kInsert, first);
 }
 
 // A group that was shown.
 Status CorrectedGroups::correct(Table::iterator place, bool adding, const sql::Row& row) {
-  HF_ASSIGN_OR_RETURN(const auto before, row_of(place->first, place->second.value));
+  HF_ASSIGN_OR_RETURN(const auto before, window_row_of(place->first, place->second.value));
   State& state = table_.changing(place);
   HF_RETURN_IF_ERROR(change(state, adding, row));
   if (state.rows == 0) {
     table_.erase(place);
     return emit(RowKind::kDelete, before);
   }
-  HF_ASSIGN_OR_RETURN(const auto after, row_of(place->first, state));
-  bool same = true;
-  for (std::size_t i = 0; i < after.size(); ++i)
-    same = same && sql::same(before[i], after[i], node().columns[i].type);
-  if (same) return {};
-  HF_RETURN_IF_ERROR(emit(RowKind::kUpdateBefore, before));
-  return emit(RowKind::kUpdateAfter, after);
+  HF_ASSIGN_OR_RETURN(const auto after, window_row_of(place->first, state));
+  return emit_update(before, after);
 }
 
 // Window by window, the earliest end first.
@@ -144,7 +119,7 @@ std::int64_t CorrectedGroups::life_of_hidden(std::int64_t watermark) const {
 Status CorrectedGroups::show_window(Table::iterator first) {
   const auto end = first->first.substr(0, 8);
   for (auto place = first; place != table_.end() && place->first.starts_with(end); ++place) {
-    HF_ASSIGN_OR_RETURN(const auto row, row_of(place->first, place->second.value));
+    HF_ASSIGN_OR_RETURN(const auto row, window_row_of(place->first, place->second.value));
     HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
   }
   return {};

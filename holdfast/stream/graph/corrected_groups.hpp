@@ -4,10 +4,8 @@
 
 #include <set>
 #include <string>
-#include <vector>
 
-#include <holdfast/stream/graph/operator.hpp>
-#include <holdfast/stream/graph/running_aggregate.hpp>
+#include <holdfast/stream/graph/group_operators.hpp>
 
 namespace holdfast::stream::graph {
 
@@ -22,7 +20,7 @@ namespace holdfast::stream::graph {
 // State  [end, start, keys] -> how many rows, aggregates.
 // Order  Of groups that are shown together: by the end, the start, then the keys' bytes.
 // Costs  O(log groups) per row.
-class CorrectedGroups : public Operator {
+class CorrectedGroups : public ChangingGroups {
  public:
   CorrectedGroups(const Parts& parts, bool retracts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
@@ -38,10 +36,6 @@ class CorrectedGroups : public Operator {
   Status pass(std::int64_t watermark) override;
 
  private:
-  struct State {
-    std::int64_t rows = 0;
-    std::vector<RunningAggregate> aggregates;
-  };
   struct Codec {
     const sql::Group* group;
     bool retracts;
@@ -53,9 +47,8 @@ class CorrectedGroups : public Operator {
     }
   };
   using Table = StateTable<State, Codec>;
-  Status change(State& state, bool adding, const sql::Row& row) const;
   Status correct(Table::iterator place, bool adding, const sql::Row& row);
-  Result<sql::Row> row_of(std::string_view key, const State& state) const;
+  Result<sql::Row> window_row_of(std::string_view key, const State& state) const;
   Status leave();
   // The last watermark that does not end a group.
   static std::int64_t lives_until(std::string_view key, const sql::Group& group) {
@@ -66,8 +59,6 @@ class CorrectedGroups : public Operator {
   Status show_window(Table::iterator first);
   void forget(std::int64_t watermark);
 
-  const sql::Group& group_;
-  const bool retracts_;
   Table table_;
   // Groups of the store that have not been shown live so long at least.
   std::int64_t next_stored_ = kEndOfTime;

@@ -27,13 +27,23 @@ std::string key_of_part(std::string_view group, std::size_t aggregate, std::int6
 
 }  // namespace
 
-Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row) {
-  row.resize(group.keys.size());
+Result<sql::Row> row_of_group(const sql::Group& group, std::string_view key,
+                              ResultOfAggregate result) {
+  sql::Row row(group.keys.size());
   for (std::size_t i = 0; i < group.keys.size(); ++i) {
     if (!sql::take_bytes(key, group.keys[i]->type, row[i]))
       return Error{Errc::kCorrupt, "a key of the state is none of this query"};
   }
-  return {};
+  for (std::size_t i = 0; i < group.aggregates.size(); ++i) {
+    HF_ASSIGN_OR_RETURN(auto value, result(i));
+    row.push_back(std::move(value));
+  }
+  return row;
+}
+
+void append_window(std::int64_t start, std::int64_t end, sql::Row& row) {
+  for (const auto bound : {start, end, end - 1})
+    row.push_back(sql::Value::of(bound));
 }
 
 Result<std::vector<std::int64_t>> OperatorStore::slices() {
@@ -126,18 +136,42 @@ Status WindowGroups::pass(std::int64_t watermark) {
     std::string_view key = place->first;
     const auto end = take_ordered(key), start = take_ordered(key);
     if (end - 1 > watermark) break;
-    sql::Row row;
-    HF_RETURN_IF_ERROR(take_keys(group_, key, row));
-    for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
-      HF_ASSIGN_OR_RETURN(auto value, place->second.value[i].result(group_.aggregates[i]));
-      row.push_back(std::move(value));
-    }
-    for (const auto bound : {start, end, end - 1})
-      row.push_back(sql::Value::of(bound));
+    const auto result = [&](std::size_t i) {
+      return place->second.value[i].result(group_.aggregates[i]);
+    };
+    HF_ASSIGN_OR_RETURN(auto row, row_of_group(group_, key, result));
+    append_window(start, end, row);
     place = table_.erase(place);
     HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
   }
   return {};
+}
+
+// ---- That change ----
+Status ChangingGroups::change(State& state, bool adding, const sql::Row& row) const {
+  state.rows += adding ? 1 : -1;
+  return for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
+    if (adding)
+      state.aggregates[i].add(group_.aggregates[i], retracts_, value);
+    else
+      state.aggregates[i].take_back(group_.aggregates[i], value);
+    return HF_MUTANT("ST81", state.aggregates[i].failure(group_.aggregates[i]), Status());
+  });
+}
+
+Result<sql::Row> ChangingGroups::row_of(std::string_view key, const State& state) const {
+  return row_of_group(group_, key, [&](std::size_t i) {
+    return state.aggregates[i].result(group_.aggregates[i], retracts_);
+  });
+}
+
+Status ChangingGroups::emit_update(const sql::Row& before, const sql::Row& after) {
+  bool same = true;
+  for (std::size_t i = 0; i < after.size(); ++i)
+    same = same && sql::same(before[i], after[i], node().columns[i].type);
+  if (same) return {};
+  HF_RETURN_IF_ERROR(emit(RowKind::kUpdateBefore, before));
+  return emit(RowKind::kUpdateAfter, after);
 }
 
 // ---- Running ----
@@ -166,9 +200,7 @@ bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
 }
 
 RunningGroups::RunningGroups(const Parts& parts, bool retracts)
-    : Operator(parts),
-      group_(std::get<sql::Group>(parts.node.what)),
-      retracts_(retracts),
+    : ChangingGroups(parts, retracts),
       table_(parts.store, parts.first_slice, Codec{&group_, retracts}, parts.retention,
              grouping_of(group_, retracts)),
       sweeps_(parts.retention) {}
@@ -277,27 +309,6 @@ Status RunningGroups::visit_state(VisitState visit) const {
   return table_.visit_state(visit);
 }
 
-Status RunningGroups::change(State& state, bool adding, const sql::Row& row) {
-  state.rows += adding ? 1 : -1;
-  return for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
-    if (adding)
-      state.aggregates[i].add(group_.aggregates[i], retracts_, value);
-    else
-      state.aggregates[i].take_back(group_.aggregates[i], value);
-    return HF_MUTANT("ST81", state.aggregates[i].failure(group_.aggregates[i]), Status());
-  });
-}
-
-Result<sql::Row> RunningGroups::row_of(std::string_view key, const State& state) const {
-  sql::Row row;
-  HF_RETURN_IF_ERROR(take_keys(group_, key, row));
-  for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
-    HF_ASSIGN_OR_RETURN(auto value, state.aggregates[i].result(group_.aggregates[i], retracts_));
-    row.push_back(std::move(value));
-  }
-  return row;
-}
-
 Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
   if (std::int64_t oldest = 0; sweeps_.due(oldest))
     table_.sweep(oldest,
@@ -328,12 +339,7 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
     return emit(RowKind::kDelete, before);
   }
   HF_ASSIGN_OR_RETURN(const auto after, row_of(key, state));
-  bool same = true;
-  for (std::size_t i = 0; i < after.size(); ++i)
-    same = same && sql::same(before[i], after[i], node().columns[i].type);
-  if (same) return {};
-  HF_RETURN_IF_ERROR(emit(RowKind::kUpdateBefore, before));
-  return emit(RowKind::kUpdateAfter, after);
+  return emit_update(before, after);
 }
 
 // Without keys there is a group even where there was no row.

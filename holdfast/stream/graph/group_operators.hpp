@@ -30,8 +30,13 @@ Status for_each_value(const sql::Group& group, const sql::Row& row, Visit visit)
   return {};
 }
 
-// The keys of a group, of their bytes.
-Status take_keys(const sql::Group& group, std::string_view key, sql::Row& row);
+// The row of a group: its keys, of their bytes, and the results of its aggregates: result(i) ->
+// Result<sql::Value>.
+using ResultOfAggregate = FunctionRef<Result<sql::Value>(std::size_t number)>;
+Result<sql::Row> row_of_group(const sql::Group& group, std::string_view key,
+                              ResultOfAggregate result);
+// The bounds and the time of its window, behind it.
+void append_window(std::int64_t start, std::int64_t end, sql::Row& row);
 
 // A store's slices that belong to one operator, by the times that it knows them by.
 class OperatorStore : public StateStore {
@@ -115,15 +120,34 @@ class WindowGroups : public Operator {
   StateTable<Accumulators, Codec> table_;
 };
 
+// What operators do alike that change what they have shown of a group.
+class ChangingGroups : public Operator {
+ protected:
+  struct State {
+    std::int64_t rows = 0;
+    std::vector<RunningAggregate> aggregates;
+  };
+  ChangingGroups(const Parts& parts, bool retracts)
+      : Operator(parts), group_(std::get<sql::Group>(parts.node.what)), retracts_(retracts) {}
+  // One more row, or one less.
+  Status change(State& state, bool adding, const sql::Row& row) const;
+  // Without its window.
+  Result<sql::Row> row_of(std::string_view key, const State& state) const;
+  Status emit_update(const sql::Row& before, const sql::Row& after);
+
+  const sql::Group& group_;
+  const bool retracts_;
+};
+
 // Groups without a window: each change of a group's row goes out. A group is fetched when a row of
 // it comes, but for groups that hold values.
 //
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
 //        (compile/runtime/value_parts.hpp), where they are many and the store keeps what it was
 //        given.
-class RunningGroups : public Operator {
+class RunningGroups : public ChangingGroups {
  public:
-  explicit RunningGroups(const Parts& parts, bool retracts);
+  RunningGroups(const Parts& parts, bool retracts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
   Status put_state() override;
@@ -137,10 +161,6 @@ class RunningGroups : public Operator {
   Status pass(std::int64_t watermark) override;
 
  private:
-  struct State {
-    std::int64_t rows = 0;
-    std::vector<RunningAggregate> aggregates;
-  };
   struct Codec {
     const sql::Group* group;
     bool retracts;
@@ -156,11 +176,7 @@ class RunningGroups : public Operator {
                    std::size_t parts);
   Status put_parts(const std::string& key, State& state);
   void forget_parts(const std::string& key, const State& state);
-  Status change(State& state, bool adding, const sql::Row& row);
-  Result<sql::Row> row_of(std::string_view key, const State& state) const;
 
-  const sql::Group& group_;
-  const bool retracts_;
   StateTable<State, Codec> table_;
   std::map<std::string, std::uint64_t> gone_parts_;  // Versions the store still has.
   Sweeps sweeps_;

@@ -75,13 +75,9 @@ Status RowWindows::take(std::size_t, RowKind, const sql::Row& row) {
 }
 
 Result<sql::Row> RowWindows::row_of(std::string_view key, const Open& window) const {
-  sql::Row row;
-  HF_RETURN_IF_ERROR(take_keys(group_, key, row));
-  for (std::size_t i = 0; i < group_.aggregates.size(); ++i) {
-    HF_ASSIGN_OR_RETURN(auto value, window.aggregates[i].result(group_.aggregates[i]));
-    row.push_back(std::move(value));
-  }
-  return row;
+  return row_of_group(group_, key, [&](std::size_t i) {
+    return window.aggregates[i].result(group_.aggregates[i]);
+  });
 }
 
 Status RowWindows::put_state() {
