@@ -5,6 +5,7 @@
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/calendar.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/grouping_sets.hpp>
 
 namespace holdfast::sql {
 
@@ -48,6 +49,7 @@ Result<Window> bind_window(std::string_view function, Position at, std::uint32_t
 }
 
 Result<ExpressionPointer> window_property(const syntax::Expression& e, const Scope& scope) {
+  if (is_row_window(e)) return error_at(e.at, e.name + " stands in GROUP BY only");
   const auto line = e.name.find('_');
   static constexpr std::array<std::string_view, 4> kProperties = {"START", "END", "ROWTIME",
                                                                   "PROCTIME"};

@@ -29,9 +29,15 @@ bool InterpretedOperators::can_run(const sql::Plan& plan, bool at_the_end) {
 }
 
 Status InterpretedOperators::can_split(const sql::Plan& plan, bool at_the_end) {
-  const auto grouped = std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const auto& node) {
-    return std::holds_alternative<sql::Group>(node.what);
-  });
+  bool grouped = false;
+  for (const auto& node : plan.nodes) {
+    const auto* group = std::get_if<sql::Group>(&node.what);
+    if (group == nullptr) continue;
+    grouped = true;
+    if (group->row_size != 0)
+      return Error{Errc::kUnsupported, "its windows count rows in the order in which they come"};
+    if (group->lateness_ms != 0) return Error{Errc::kUnsupported, "late rows change its windows"};
+  }
   if (plan.late_rows != nullptr) return Error{Errc::kUnsupported, "its late rows go to a table"};
   if (!can_run(plan, at_the_end))
     return Error{Errc::kUnsupported, "it is more than one chain of conditions and one group"};
