@@ -126,6 +126,7 @@ Status Catalog::add(const syntax::CreateTable& definition) {
 Result<const Table*> Catalog::find(std::string_view name, Position at) const {
   const auto found = tables_.find(name);
   if (found != tables_.end()) return static_cast<const Table*>(found->second.get());
+  if (views_.contains(name)) return error_at(at, escape(name) + " is a view; a table is wanted");
   std::vector<std::string_view> names;
   for (const auto& [other, table] : tables_)
     names.push_back(other);

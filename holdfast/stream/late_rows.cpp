@@ -2,6 +2,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/zone.hpp>
 #include <holdfast/stream/bytes.hpp>
 
 namespace holdfast::stream {
@@ -12,7 +13,8 @@ constexpr std::string_view kLateOperator = "operator", kLateWatermark = "waterma
 
 bool is_column_of_late_rows(const sql::Column& column) {
   const auto kind = column.type.kind;
-  if (column.name == kLateWatermark) return kind == sql::Kind::kTimestamp;
+  if (column.name == kLateWatermark)
+    return kind == sql::Kind::kTimestamp && column.type.zone == nullptr;
   return kind == sql::Kind::kString && (column.name == kLateOperator || column.name == kLateRecord);
 }
 
@@ -44,24 +46,38 @@ Status check_late_rows(const sql::Table& table) {
 
 const SinkWithLateRows::Input& SinkWithLateRows::input_of(std::size_t node, std::size_t input) {
   auto& known = inputs_[{node, input}];
-  if (known.writer == nullptr) {
-    known.what = sql::text_of(plan_.nodes[node], plan_.nodes);
-    known.writer = plain_writer(false, plan_.nodes[plan_.nodes[node].inputs[input]].columns);
+  if (known.writer != nullptr) return known;
+  known.what = sql::text_of(plan_.nodes[node], plan_.nodes);
+  const auto& given = plan_.nodes[plan_.nodes[node].inputs[input]].columns;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    auto column = given[i];
+    if (column.is_time()) known.zone = column.type.zone;
+    // The planner's own columns: the bounds of a window are told, the clock on the wall is not.
+    const bool own = column.name.starts_with('$');
+    if (own && !column.name.starts_with("$window_")) continue;
+    if (own) column.name.erase(0, 1);
+    known.places.push_back(i);
+    known.columns.push_back(std::move(column));
   }
+  known.writer = plain_writer(false, known.columns);
   return known;
 }
 
 Status SinkWithLateRows::take_late(std::size_t node, std::size_t input, const sql::Row& row,
                                    std::int64_t watermark) {
   const auto& from = input_of(node, input);
-  sql::Row late;
+  if (from.zone != nullptr && sql::is_summable(watermark))
+    watermark = from.zone->wall_of(watermark);
+  sql::Row late, record;
+  for (const auto place : from.places)
+    record.push_back(row[place]);
   for (const auto& column : plan_.late_rows->columns) {
     auto& value = late.emplace_back();
     value.null = false;
     if (column.name == kLateOperator)
       value.text = from.what;
     else if (column.name == kLateRecord)
-      HF_RETURN_IF_ERROR(from.writer->append(row, value.text));
+      HF_RETURN_IF_ERROR(from.writer->append(record, value.text));
     else if (sql::is_summable(watermark))
       value = sql::Value::of(watermark);
     else

@@ -4,7 +4,8 @@
 // table has some of these columns:
 //
 //   operator   STRING        what dropped the row, as `explain` says it
-//   watermark  TIMESTAMP(3)  of the operator when the row came: the reason
+//   watermark  TIMESTAMP(3)  of the operator when the row came: the reason; of instants, as the
+//                            session's zone shows it
 //   record     STRING        the row as the operator has it, as JSON
 //
 // Guarantee  Both sinks are at one point of the input in each checkpoint: a transactional table has
@@ -16,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/format.hpp>
@@ -51,6 +53,9 @@ class SinkWithLateRows final : public Sink, public LateRows {
  private:
   struct Input {  // Of an operator.
     std::string what;
+    const sql::Zone* zone = nullptr;  // Its watermark is an instant, shown there.
+    std::vector<std::size_t> places;  // Of the columns that are told.
+    std::vector<sql::Column> columns;
     std::unique_ptr<RowWriter> writer;
   };
   const Input& input_of(std::size_t node, std::size_t input);

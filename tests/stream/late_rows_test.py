@@ -138,6 +138,29 @@ def check_again(directory, head, rows):
     print('late rows are read again')
 
 
+def check_zones(directory):
+    """Of instants the watermark is shown as the session's zone does, before the wall clock of the windows and behind it."""
+    path = directory / 'instants.csv'
+    path.write_text(''.join(f'{second}000,{value}\n' for value, second in enumerate((0, 40, 5))))
+    head = (f"SET 'table.local-time-zone' = 'Asia/Tokyo';\nCREATE TABLE i (ms BIGINT, v INT, ts AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR ts AS ts) "
+            f"WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv');\n")
+    for name, query in (('over', 'SELECT v, SUM(v) OVER (ORDER BY ts) FROM i'),
+                        ('windows', "SELECT COUNT(*) FROM TABLE(TUMBLE(TABLE i, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end"),
+                        ('older', "SELECT TUMBLE_END(ts, INTERVAL '10' SECOND), LISTAGG('x') FROM i GROUP BY TUMBLE(ts, INTERVAL '10' SECOND)")):
+        place = directory / f'zone_{name}'
+        text = head + late_table(place) + query
+        run(text, '--compile', 'never')
+        shown = [(mark, json.loads(record)) for _, mark, record in late_rows(place)]
+        wanted = {'ms': 5000, 'v': 2, 'ts': '1970-01-01 09:00:05.000'}
+        if name == 'older':  # Its windows are row by row.
+            wanted.update({f'window_{bound}': f'1970-01-01 09:00:{time}' for bound, time in (('start', '00.000'), ('end', '10.000'), ('time', '09.999'))})
+        assert len(shown) == 1 and shown[0][0] == '1970-01-01 09:00:40.000', (name, shown)
+        # Columns that the query does not read are not there.
+        told = shown[0][1]
+        assert told.items() <= wanted.items() and told.keys() >= wanted.keys() - {'ms', 'v'}, (name, told)
+    print('times of late rows are those of the zone')
+
+
 def check_words(directory, head):
     place = directory / 'words'
     query = QUERIES['Group']
@@ -145,6 +168,8 @@ def check_words(directory, head):
             (head + "SET 'late-rows.table' = 'nowhere';\n" + query, 2, 'nowhere'),
             (head + late_table(place, 'operator STRING, k STRING'), 2, 'column k: a table of late rows has some of the columns'),
             (head + late_table(place, 'watermark STRING'), 2, 'watermark TIMESTAMP(3)'),
+            ("SET 'table.local-time-zone' = 'Asia/Tokyo';\n" + late_table(place, 'watermark TIMESTAMP_LTZ(3)'), 2, 'watermark TIMESTAMP(3)'),
+            (head + "CREATE VIEW v AS SELECT k FROM a;\nSET 'late-rows.table' = 'v';\n" + query, 2, 'v is a view; a table is wanted'),
             (head + late_table(place) + f"INSERT INTO late SELECT k, ts, k FROM a", 2, 'its own go to another one')):
         assert said in run(text, code=code).stderr, text
     workers = run(head + late_table(place) + query, '--workers', '2')
@@ -196,6 +221,7 @@ def main():
         check_operators(directory, head, tables)
         check_near_rows(directory)
         check_again(directory, head, tables['a'])
+        check_zones(directory)
         check_words(directory, head)
         check_killed(directory, head)
     finally:
