@@ -58,9 +58,6 @@ constexpr std::string_view kLateFireEnabled = "table.exec.emit.late-fire.enabled
                            kLateFireDelay = "table.exec.emit.late-fire.delay",
                            kAllowLateness = "table.exec.emit.allow-lateness";
 
-// "0", and so on: duration_of() takes no time that is none.
-bool is_no_time(std::string_view text) { return text == "0" || text == "0 s" || text == "0 ms"; }
-
 }  // namespace
 
 Result<bool> LateFire::set(const sql::syntax::Option& option) {
@@ -72,16 +69,14 @@ Result<bool> LateFire::set(const sql::syntax::Option& option) {
     enabled = value == "true";
     return true;
   }
+  if (option.key != kLateFireDelay && option.key != kAllowLateness) return false;
+  const auto time = duration_or_none(value, option.key);
+  if (!time) return sql::error_at(option.at, time.error().detail);
   if (option.key == kLateFireDelay) {
-    if (is_no_time(value)) return true;
+    if (time->count() == 0) return true;
     return sql::unsupported_at(option.at, escape(option.key) + " = '" + escape(value) + "'",
                                "with '0 s' each late row changes what was shown at once");
   }
-  if (option.key != kAllowLateness) return false;
-  allowed = {};
-  if (is_no_time(value)) return true;
-  const auto time = duration_of(value, option.key);
-  if (!time) return sql::error_at(option.at, time.error().detail);
   allowed = *time;
   return true;
 }
@@ -121,8 +116,7 @@ Status Script::set(const sql::syntax::Option& option) {
     return {};
   }
   if (option.key == "table.exec.state.ttl") {
-    if (option.value == "0" || option.value == "0 ms") return idle_state_ = {}, Status();
-    auto idle = duration_of(option.value, option.key);
+    auto idle = duration_or_none(option.value, option.key);
     if (!idle) return sql::error_at(option.at, idle.error().detail);
     idle_state_ = *idle;
     return {};

@@ -239,7 +239,10 @@ def check_words(directory, head):
             (late_fire(5) + f"SELECT window_time, SUM(n) OVER (ORDER BY window_time) FROM ({query}) x", 'OVER rows that change')):
         assert said in run(head + text, code=2).stderr, text
     # The last two settings hold; without windows there is nothing to be late; windows of the clock have no late rows.
-    run(head + late_fire(5) + "SET 'table.exec.emit.late-fire.delay' = '0 s';\n" + query)
+    for none in ('0 s', '0ms', '0'):
+        run(head + late_fire(5) + f"SET 'table.exec.emit.late-fire.delay' = '{none}';\n" + query)
+    workers = run(head + late_fire(5) + query, '--workers', '2')
+    assert 'one worker: late rows change its windows' in workers.stderr, workers.stderr
     plain = run(head + late_fire(5) + enabled.replace('true', 'false') + allowed.replace('5 s', '0 s') + sink + counts)
     assert 'late row' in plain.stderr, plain.stderr
     clock = head.replace('WATERMARK', 'p AS PROCTIME(), WATERMARK', 1)
