@@ -42,7 +42,7 @@ class Binder {
       case Form::kIs: return is_test(e);
       case Form::kDistinct: return distinct_test(e);
       case Form::kIn: return membership(e);
-      case Form::kExists: return misplaced_query(e, "EXISTS");
+      case Form::kExists: return misplaced_query(e, "EXISTS with a sub-query here");
       case Form::kScalar:
         if (scope_.scalar_query != nullptr) return (*scope_.scalar_query)(e);
         return unsupported_at(e.at, "a sub-query as a value here",
@@ -228,9 +228,7 @@ class Binder {
   }
 
   static Error misplaced_query(const syntax::Expression& e, const char* what) {
-    std::string form(what);
-    form += " with a sub-query here";
-    return unsupported_at(e.at, form,
+    return unsupported_at(e.at, what,
                           "over streams it can be a condition of WHERE, joined to others by AND");
   }
 
@@ -250,7 +248,7 @@ class Binder {
   }
 
   Result<ExpressionPointer> membership(const syntax::Expression& e) {
-    if (e.query != nullptr) return misplaced_query(e, "IN");
+    if (e.query != nullptr) return misplaced_query(e, "IN with a sub-query here");
     HF_ASSIGN_OR_RETURN(auto value, bind(*e.arguments[0]));
     std::vector<ExpressionPointer> members;
     for (std::size_t i = 1; i < e.arguments.size(); ++i) {

@@ -55,10 +55,14 @@ class GraphOf : public Graph {
 
   void adopt(const GraphInput* inputs) override { self().set_watermarks(inputs); }
   bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) override {
-    for (std::uint64_t taken = 0; taken < most; ++taken) {
+    for (std::uint64_t left = most; left > 0;) {
       next = next_input(inputs);
       if (next == TheGraph::kInputs || inputs[next].count == 0) return flush();
-      if (!take_one(inputs[next], next)) return flush();
+      auto& input = inputs[next];
+      const auto last = last_watermark(inputs, next);
+      do {
+        if (!take_one(input, next)) return flush();
+      } while (--left > 0 && input.count > 0 && input.watermark <= last);
     }
     next = next_input(inputs);
     return flush();
@@ -105,6 +109,18 @@ class GraphOf : public Graph {
     if (by_time == kNone) return by_rows;
     if (by_rows == kNone) return by_time;
     return inputs[by_rows].rows <= inputs[by_time].rows ? by_rows : by_time;
+  }
+
+  // The last watermark with which this input, which is the next, still is. Of one that takes turns
+  // by rows, kNoTime: it is asked for after each row.
+  static std::int64_t last_watermark(const GraphInput* inputs, std::size_t next) {
+    auto last = kEndOfTime;
+    for (std::size_t i = 0; i < TheGraph::kInputs; ++i) {
+      if (i == next || inputs[i].ended || inputs[i].waits) continue;
+      if (!TheGraph::kHasWatermark[i] || !TheGraph::kHasWatermark[next]) return kNoTime;
+      last = std::min(last, inputs[i].watermark - (i < next ? 1 : 0));  // Above that of `next`.
+    }
+    return last;
   }
 
   bool take_one(GraphInput& input, std::size_t number) {
