@@ -21,8 +21,19 @@ namespace holdfast::query {
 // Watermarks at the end of the input, and before there is one: no timestamp is so late or so early.
 inline constexpr std::int64_t kEndOfTime = INT64_MAX, kNoTime = INT64_MIN;
 
+// It is copied member by member. A compiler else copies all bytes of a row at once, just after it
+// has written them one by one, and a CPU waits until those have left for the cache.
 template <class T>
 struct Maybe {
+  constexpr Maybe() = default;
+  constexpr Maybe(T what, bool is_known) : value(what), known(is_known) {}
+  constexpr Maybe(const Maybe& other) : value(other.value), known(other.known) {}
+  constexpr Maybe& operator=(const Maybe& other) {
+    value = other.value;
+    known = other.known;
+    return *this;
+  }
+
   T value{};
   bool known = false;
 };
