@@ -81,8 +81,10 @@ class SharedRecordSource : public RecordSource {
 // A sink that takes records, too, in the layout of its columns: compiled code gives it these.
 class RecordSink : public Sink {
  public:
-  // One or more of them, in their order. Their texts are gone when it returns.
-  virtual Status write_records(RowKind kind, std::span<const std::byte> records) = 0;
+  // One or more of them, in their order, and the kind of each. Their texts are gone when it
+  // returns.
+  virtual Status write_records(std::span<const RowKind> kinds,
+                               std::span<const std::byte> records) = 0;
 };
 
 }  // namespace holdfast::stream

@@ -188,7 +188,7 @@ class BlackholeSink final : public RecordSink {
   Status write(const sql::Row&) override { return {}; }
   bool takes_changes() const override { return true; }
   Status write_change(RowKind, const sql::Row&) override { return {}; }
-  Status write_records(RowKind, std::span<const std::byte>) override { return {}; }
+  Status write_records(std::span<const RowKind>, std::span<const std::byte>) override { return {}; }
   Status prepare(std::uint64_t) override { return {}; }
   Status commit(std::uint64_t) override { return {}; }
 };

@@ -17,7 +17,7 @@ class NoHost : public Host {
   bool user_result(std::uint32_t, const void*, Slot&) override { return false; }
   void fail_user(std::uint32_t, const void*) override {}
   void forget_texts() override {}
-  bool write(Change, const std::byte*, std::size_t) override { return false; }
+  bool write(const Change*, const std::byte*, std::size_t) override { return false; }
   void fail(std::uint32_t) override {}
   bool put(std::int64_t, Text, Text) override { return false; }
   bool for_each(std::int64_t, VisitEntries&) override { return false; }

@@ -165,13 +165,13 @@ TEST(RuntimeRank, RowsThatComeShowWhatAListShows) {
 // What a sink has of rows with a text: it reads them when they are flushed.
 class TextHost final : public NoHost {
  public:
-  bool write(Change change, const std::byte* records, std::size_t count) override {
+  bool write(const Change* changes, const std::byte* records, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i, records += Record::kBytes) {
       std::int64_t key = 0;
       Text text;
       std::memcpy(&key, records + Record::kOffsets[0], sizeof key);
       std::memcpy(&text, records + Record::kOffsets[1], sizeof text);
-      shown.emplace_back(change, key, std::string(text.data, text.size));
+      shown.emplace_back(changes[i], key, std::string(text.data, text.size));
     }
     return true;
   }

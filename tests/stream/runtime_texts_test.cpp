@@ -20,7 +20,7 @@ constexpr std::uint32_t kTooLong = 5;
 // Reads the texts of the rows when they go out, and counts.
 class ReadingHost final : public NoHost {
  public:
-  bool write(Change, const std::byte* records, std::size_t count) override {
+  bool write(const Change*, const std::byte* records, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) {
       Text text;
       std::memcpy(&text, records + i * RecordOf<Text>::kBytes + RecordOf<Text>::kOffsets[0],

@@ -47,29 +47,31 @@ sql::Value value_at(const std::byte* place, const sql::Type& type) {
   return sql::Value::of(number);
 }
 
-// Of a column in records that are so far from each other.
-template <class T, class NumberOf>
-std::uint64_t sum_of(const std::byte* place, std::size_t count, std::size_t distance,
-                     const NumberOf& number_of) {
+using Kinds = std::span<const hs::RowKind>;
+
+// Of a column in records that are so far from each other, those that go subtracted.
+template <class T>
+std::uint64_t sum_of(const std::byte* place, Kinds kinds, std::size_t distance) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i, place += distance) {
+  for (const auto kind : kinds) {
     T value;
     std::memcpy(&value, place, sizeof value);
-    sum += number_of(value);
+    const auto number = Answer::number_of(value);
+    sum += hs::adds(kind) ? number : -number;
+    place += distance;
   }
   return sum;
 }
 
-std::uint64_t sum_of(const sql::Type& type, const std::byte* place, std::size_t count,
+std::uint64_t sum_of(const sql::Type& type, const std::byte* place, Kinds kinds,
                      std::size_t distance) {
-  const auto number_of = [](const auto& value) { return Answer::number_of(value); };
-  if (type.kind == sql::Kind::kString) return sum_of<RecordText>(place, count, distance, number_of);
-  if (type.is_real()) return sum_of<double>(place, count, distance, number_of);
+  if (type.kind == sql::Kind::kString) return sum_of<RecordText>(place, kinds, distance);
+  if (type.is_real()) return sum_of<double>(place, kinds, distance);
   switch (hs::record_width(type)) {
-    case 1: return sum_of<std::int8_t>(place, count, distance, number_of);
-    case 2: return sum_of<std::int16_t>(place, count, distance, number_of);
-    case 4: return sum_of<std::int32_t>(place, count, distance, number_of);
-    default: return sum_of<std::int64_t>(place, count, distance, number_of);  // Or the low half.
+    case 1: return sum_of<std::int8_t>(place, kinds, distance);
+    case 2: return sum_of<std::int16_t>(place, kinds, distance);
+    case 4: return sum_of<std::int32_t>(place, kinds, distance);
+    default: return sum_of<std::int64_t>(place, kinds, distance);  // Or the low half.
   }
 }
 
@@ -198,13 +200,12 @@ Status SummingSink::write_change(hs::RowKind kind, const sql::Row& row) {
   return {};
 }
 
-Status SummingSink::write_records(hs::RowKind kind, std::span<const std::byte> records) {
-  const std::uint64_t sign = hs::adds(kind) ? 1 : ~std::uint64_t{0};
-  const auto count = records.size() / layout_.bytes;
-  answer_.rows += static_cast<std::int64_t>(sign * count);
+Status SummingSink::write_records(Kinds kinds, std::span<const std::byte> records) {
+  const auto added = std::count_if(kinds.begin(), kinds.end(), hs::adds);
+  answer_.rows += 2 * added - static_cast<std::int64_t>(kinds.size());
   for (std::size_t i = 0; i < columns_.size(); ++i)  // What is NULL is 0.
     answer_.sums[i] +=
-        sign * sum_of(columns_[i].type, records.data() + layout_.offsets[i], count, layout_.bytes);
+        sum_of(columns_[i].type, records.data() + layout_.offsets[i], kinds, layout_.bytes);
   return {};
 }
 

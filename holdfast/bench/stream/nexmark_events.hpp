@@ -151,7 +151,8 @@ class SummingSink final : public holdfast::stream::RecordSink {
   }
   bool takes_changes() const override { return true; }
   Status write_change(holdfast::stream::RowKind kind, const sql::Row& row) override;
-  Status write_records(holdfast::stream::RowKind kind, std::span<const std::byte> records) override;
+  Status write_records(std::span<const holdfast::stream::RowKind> kinds,
+                       std::span<const std::byte> records) override;
   Status prepare(std::uint64_t) override { return {}; }
   Status commit(std::uint64_t) override { return {}; }
 

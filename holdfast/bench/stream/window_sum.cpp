@@ -159,9 +159,10 @@ Status AnswerSink::write(const sql::Row& row) {
              static_cast<std::int64_t>(row[2].number));
 }
 
-Status AnswerSink::write_records(holdfast::stream::RowKind kind,
+Status AnswerSink::write_records(std::span<const holdfast::stream::RowKind> kinds,
                                  std::span<const std::byte> records) {
-  if (kind != holdfast::stream::RowKind::kInsert)
+  const auto inserts = [](auto kind) { return kind == holdfast::stream::RowKind::kInsert; };
+  if (!std::all_of(kinds.begin(), kinds.end(), inserts))
     return Error{Errc::kCorrupt, "wrong: a window's row was changed"};
   for (; records.size() >= sizeof(AnswerRow); records = records.subspan(sizeof(AnswerRow))) {
     AnswerRow row;

@@ -128,7 +128,8 @@ class AnswerSink : public holdfast::stream::RecordSink {
   explicit AnswerSink(std::vector<WindowAnswer>& answers) : answers_(answers) {}
   Status begin(std::uint64_t, std::string_view) override { return {}; }
   Status write(const sql::Row& row) override;
-  Status write_records(holdfast::stream::RowKind kind, std::span<const std::byte> records) override;
+  Status write_records(std::span<const holdfast::stream::RowKind> kinds,
+                       std::span<const std::byte> records) override;
   Status prepare(std::uint64_t) override { return {}; }
   Status commit(std::uint64_t) override { return {}; }
 

@@ -1,5 +1,6 @@
 #include "compiled_host.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -121,15 +122,18 @@ bool CompiledHost::average(std::uint32_t failure, query::Int128 sum, std::int64_
   return true;
 }
 
-bool CompiledHost::write(query::Change change, const std::byte* records, std::size_t count) {
+bool CompiledHost::write(const query::Change* changes, const std::byte* records,
+                         std::size_t count) {
   if (records_ != nullptr) {
     rows_out += count;
-    return take(records_->write_records(static_cast<RowKind>(change),
-                                        std::span(records, count * layout_.bytes)));
+    kinds_.resize(count);
+    std::transform(changes, changes + count, kinds_.begin(),
+                   [](query::Change change) { return static_cast<RowKind>(change); });
+    return take(records_->write_records(kinds_, std::span(records, count * layout_.bytes)));
   }
   for (std::size_t i = 0; i < count; ++i) {
     ++rows_out;
-    if (!take(write_row(change, records + i * layout_.bytes))) return false;
+    if (!take(write_row(changes[i], records + i * layout_.bytes))) return false;
   }
   return true;
 }

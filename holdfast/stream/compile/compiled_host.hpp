@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
@@ -33,7 +34,7 @@ class CompiledHost : public query::Host {
   bool average(std::uint32_t failure, query::Int128 sum, std::int64_t count, std::uint32_t shift,
                query::Int128& out) override;
   void forget_texts() override { texts_.clear(); }
-  bool write(query::Change change, const std::byte* records, std::size_t count) override;
+  bool write(const query::Change* changes, const std::byte* records, std::size_t count) override;
   void fail(std::uint32_t failure) override { take(parts_.failures[failure]); }
   bool put(std::int64_t slice, query::Text key, query::Text state) override;
   bool for_each(std::int64_t slice, query::VisitEntries& visit) override;
@@ -99,6 +100,7 @@ class CompiledHost : public query::Host {
   std::int64_t now_ms_ = 0;
   Status status_;
   sql::Row out_;                   // A row for the sink.
+  std::vector<RowKind> kinds_;     // Of records for the sink.
   sql::Row row_;                   // What an interpreted expression reads.
   std::deque<std::string> texts_;  // Of interpreted expressions.
   std::string block_;              // That was read last.

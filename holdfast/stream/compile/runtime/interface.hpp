@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_10
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_10
+#define HOLDFAST_QUERY_ENTRY holdfast_query_11
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_11
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -112,8 +112,9 @@ class Host {
   virtual bool average(std::uint32_t failure, Int128 sum, std::int64_t count, std::uint32_t shift,
                        Int128& out) = 0;
   virtual void forget_texts() = 0;
-  // Rows for the sink, as records in the layout of its columns (stream/record.hpp).
-  virtual bool write(Change change, const std::byte* records, std::size_t count) = 0;
+  // Rows for the sink, as records in the layout of its columns (stream/record.hpp). `changes`: of
+  // each row.
+  virtual bool write(const Change* changes, const std::byte* records, std::size_t count) = 0;
   // One of the query's failures, by its number.
   virtual void fail(std::uint32_t failure) = 0;
   // The state store.

@@ -62,28 +62,30 @@ class Output {
  public:
   // Room for a record. Null: the sink has failed.
   std::byte* next(Host& host, Change change, std::size_t bytes) {
-    if (used_ + bytes > sizeof records_ || (change != change_ && count_ != 0)) [[unlikely]] {
+    if (used_ + bytes > sizeof records_) [[unlikely]] {
       if (!flush(host)) return nullptr;
     }
-    change_ = change;
     auto* const record = records_ + used_;
     used_ += bytes;
-    ++count_;
+    changes_[count_++] = change;
     return record;
   }
   bool flush(Host& host) {
     if (count_ == 0) return true;
     const auto count = count_;
     used_ = count_ = 0;
-    return host.write(change_, records_, count);
+    return host.write(changes_, records_, count);
   }
   MadeTexts& texts() { return texts_; }
 
  private:
+  static constexpr std::size_t kBytes = 8192;  // Few enough for the nearest cache.
+  static constexpr std::size_t kLeastRecord = 8;
+
   std::size_t used_ = 0, count_ = 0;
-  Change change_ = Change::kInsert;
   MadeTexts texts_;
-  alignas(16) std::byte records_[8192]{};  // Few enough for the nearest cache.
+  alignas(16) std::byte records_[kBytes]{};
+  Change changes_[kBytes / kLeastRecord]{};
 };
 
 }  // namespace holdfast::query
