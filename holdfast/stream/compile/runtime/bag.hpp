@@ -53,22 +53,48 @@ inline void merge_parts(void** all, std::size_t middle, std::size_t count, void*
   merge_parts(all.data(), sorted, all.size(), other.data(), is_before);
 }
 
-template <class Row>
+// What a join knows of a row beside how often it is there.
+template <class AnyMark>
+struct Noted {
+  std::int64_t partners = 0;
+  [[no_unique_address]] AnyMark mark{};
+};
+// Where it need not know it.
+struct NotNoted {
+  NotNoted() = default;
+  NotNoted(std::int64_t /*partners*/, NoMark) {}
+
+  static constexpr std::int64_t partners = 0;
+  static inline NoMark mark;
+};
+
+template <class Row, class Notes = Noted<Mark>>
 class Bag {
  public:
   struct Item {
-    Row row;  // Its texts are behind the item.
-    std::int64_t count = 1, partners = 0;
-    Mark mark{};
-    Item* older = nullptr;
+    Item* older;
+    [[no_unique_address]] Packed<Row> packed;  // Its texts are behind the item.
+    std::uint64_t times : 48;                  // In what the packed row leaves of a word.
+    [[no_unique_address]] Notes notes;
+
+    Item(Item* before, const Row& row, std::int64_t count, const Notes& known)
+        : older(before),
+          packed(row),
+          times(static_cast<std::uint64_t>(count) & kMost),
+          notes(known) {}
+    Row row() const { return packed.row(); }
+    std::int64_t count() const { return static_cast<std::int64_t>(times); }
+    void add(std::int64_t more) { times = static_cast<std::uint64_t>(count() + more) & kMost; }
+
+    static constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 16;
   };
 
   bool empty() const { return fresh_ == nullptr && size_ == 0; }
   // Valid until the next call of another function.
-  Item& add(Pool& pool, const Row& row, std::int64_t count, std::int64_t partners, Mark mark) {
+  Item& add(Pool& pool, const Row& row, std::int64_t count, const Notes& notes) {
     auto* const place = pool.take(bytes_of(row));
-    auto* const item = new (place) Item{row, count, partners, mark, fresh_};
-    item->row.move_texts(reinterpret_cast<char*>(item + 1));
+    auto* const item = new (place) Item(fresh_, row, count, notes);
+    if constexpr (Row::kTexts) item->packed.move_texts(reinterpret_cast<char*>(item + 1));
     return *(fresh_ = item);
   }
   std::span<Item* const> in_order(Pool& pool) {
@@ -83,25 +109,25 @@ class Bag {
   }
   // An item that find() or in_order() gave.
   void erase(Pool& pool, Item& item) {
-    remove(pool, place_of(item.row));
+    remove(pool, place_of(item.row()));
     release(pool, item);
   }
 
  private:
   static const Item& item_at(const void* place) { return *static_cast<const Item*>(place); }
   static std::size_t bytes_of(const Row& row) { return sizeof(Item) + row.text_bytes(); }
-  static void release(Pool& pool, Item& item) { pool.give(&item, bytes_of(item.row)); }
+  static void release(Pool& pool, Item& item) { pool.give(&item, bytes_of(item.row())); }
   static std::size_t room(std::size_t size) { return std::bit_ceil(size) * sizeof(Item*); }
   Item** data() { return size_ > 1 ? many_ : &one_; }
   // Where a row stands, or would.
   std::size_t place_of(const Row& row) {
     const auto less = [](const Item* item, const Row& key) {
-      return Row::compare(item->row, key) < 0;
+      return Row::compare(item->row(), key) < 0;
     };
     return static_cast<std::size_t>(std::lower_bound(data(), data() + size_, row, less) - data());
   }
   bool is_at(std::size_t at, const Row& row) {
-    return at < size_ && Row::compare(data()[at]->row, row) == 0;
+    return at < size_ && Row::compare(data()[at]->row(), row) == 0;
   }
   void insert(Pool& pool, std::size_t at, Item* item) {
     Item** const from = data();
@@ -141,21 +167,21 @@ class Bag {
     }
     if (fresh_->older == nullptr) {
       auto* const item = std::exchange(fresh_, nullptr);
-      const std::size_t at = place_of(item->row);
-      return is_at(at, item->row) ? add_to(pool, *data()[at], *item) : insert(pool, at, item);
+      const std::size_t at = place_of(item->row());
+      return is_at(at, item->row()) ? add_to(pool, *data()[at], *item) : insert(pool, at, item);
     }
     std::vector<void*> all(data(), data() + size_);
     for (auto* item = std::exchange(fresh_, nullptr); item != nullptr; item = item->older)
       all.push_back(item);
     std::reverse(all.begin() + size_, all.end());
     sort_behind(all, size_, [](const void* a, const void* b) {
-      return Row::compare(item_at(a).row, item_at(b).row) < 0;
+      return Row::compare(item_at(a).row(), item_at(b).row()) < 0;
     });
     std::size_t kept = 0;
     for (std::size_t i = 1; i < all.size(); ++i) {
       auto& last = *static_cast<Item*>(all[kept]);
       auto& item = *static_cast<Item*>(all[i]);
-      if (Row::compare(last.row, item.row) == 0)
+      if (Row::compare(last.row(), item.row()) == 0)
         add_to(pool, last, item);
       else
         all[++kept] = &item;
@@ -169,9 +195,8 @@ class Bag {
   }
   // The same row, which came later: the store may know of the first.
   static void add_to(Pool& pool, Item& first, Item& later) {
-    first.count += later.count;
-    first.mark.changed = first.mark.changed || later.mark.changed;
-    first.mark.used_ms = later.mark.used_ms;
+    first.add(later.count());
+    first.notes.mark.change_with(later.notes.mark);
     release(pool, later);
   }
 

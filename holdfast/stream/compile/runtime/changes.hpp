@@ -139,6 +139,40 @@ class RowOf {
   std::tuple<Maybe<Values>...> values_;
 };
 
+// A row as it is kept: in few bytes. Its texts are anyone's.
+template <class Row>
+class Packed;
+template <class... Values>
+class Packed<RowOf<Values...>> {
+ public:
+  explicit Packed(const RowOf<Values...>& row) { set(row, std::index_sequence_for<Values...>()); }
+  RowOf<Values...> row() const { return row(std::index_sequence_for<Values...>()); }
+  std::uint64_t text_bytes() const { return row().text_bytes(); }
+  // Its texts are at `place` from now on.
+  void move_texts(char* place) {
+    auto moved = row();
+    moved.move_texts(place);
+    *this = Packed(moved);
+  }
+
+ private:
+  template <std::size_t... kNumbers>
+  void set(const RowOf<Values...>& row, std::index_sequence<kNumbers...>) {
+    ((std::get<kNumbers>(values_) = row.template get<kNumbers>().value,
+      known_[kNumbers / 8] |=
+      static_cast<std::uint8_t>(row.template get<kNumbers>().known << kNumbers % 8)),
+     ...);
+  }
+  template <std::size_t... kNumbers>
+  RowOf<Values...> row(std::index_sequence<kNumbers...>) const {
+    return RowOf<Values...>(std::tuple<Maybe<Values>...>(Maybe<Values>{
+        std::get<kNumbers>(values_), (known_[kNumbers / 8] >> kNumbers % 8 & 1) != 0}...));
+  }
+
+  std::tuple<Values...> values_;
+  std::array<std::uint8_t, sizeof...(Values) / 8 + 1> known_{};  // A bit each.
+};
+
 // The columns of one row, then those of another.
 template <class Row, class... Left, class... Right>
 Row beside(const RowOf<Left...>& left, const RowOf<Right...>& right) {

@@ -302,7 +302,7 @@ class RunningGroups {
   struct Group {
     std::int64_t rows = 0;
     State state;
-    Mark mark;
+    [[no_unique_address]] MarkOf<Definition> mark;
   };
   using Entry = typename KeyedValues<Key, Group>::Entry;
 
@@ -350,13 +350,15 @@ class RunningGroups {
     };
   }
   void erase_stored(Entry& entry) {
-    stored_.erase(entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); });
-    entry.value.state.for_each_of_values([&](std::int64_t aggregate, const HasParts& values) {
-      values.for_each_part([&](std::int64_t number, const Mark& mark) {
-        parts_.erase(mark, key_of_part(entry.key, aggregate, number));
+    if constexpr (may_store<Definition>()) {
+      stored_.erase(entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); });
+      entry.value.state.for_each_of_values([&](std::int64_t aggregate, const HasParts& values) {
+        values.for_each_part([&](std::int64_t number, const Mark& mark) {
+          parts_.erase(mark, key_of_part(entry.key, aggregate, number));
+        });
+        return true;
       });
-      return true;
-    });
+    }
   }
   bool put_parts(Entry& entry) {
     return entry.value.state.for_each_of_values([&](std::int64_t aggregate, auto& values) {

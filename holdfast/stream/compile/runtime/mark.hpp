@@ -38,6 +38,22 @@ struct Mark {
   std::uint64_t used_ms : 63 = 0;  // When it changed, of a timed entry.
 
   void use_at(std::int64_t ms) { used_ms = static_cast<std::uint64_t>(ms) & (~0ull >> 1); }
+  // The entry has what another has, too, which came later.
+  void change_with(const Mark& later) {
+    changed = changed || later.changed;
+    used_ms = later.used_ms;
+  }
+};
+
+// Instead of one where nothing is kept, and nothing ends when it is idle.
+struct NoMark {
+  NoMark() = default;
+  NoMark(std::uint64_t /*version*/, bool /*changed*/) {}
+
+  static constexpr std::uint64_t version = 0, used_ms = 0;
+  static constexpr bool changed = false;
+  void use_at(std::int64_t) {}
+  void change_with(NoMark) {}
 };
 
 inline constexpr char kPlainEntry = 1, kTimedEntry = 2;

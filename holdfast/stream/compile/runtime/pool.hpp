@@ -16,7 +16,7 @@ namespace holdfast::query {
 
 class Pool {
  public:
-  // Aligned to 16.
+  // Aligned to 8, and to 16 where 16 divides `bytes`.
   void* take(std::size_t bytes) {
     const auto number = class_of(bytes);
     if (auto* const place = free_[number]; place != nullptr) {
@@ -24,6 +24,7 @@ class Pool {
       return place;
     }
     const auto size = size_of(number);
+    if (size % 16 == 0 && left_ % 16 != 0) left_ -= 8, next_ += 8;
     if (size > left_) grow(size);
     auto* const place = next_;
     next_ += size;
@@ -42,10 +43,10 @@ class Pool {
   struct Free {
     Free* next;
   };
-  static constexpr std::size_t kGrain = 16, kSmall = 1024, kBlock = 64 * 1024;
+  static constexpr std::size_t kGrain = 8, kSmall = 1024, kBlock = 64 * 1024;
   static constexpr std::size_t kSmallClasses = kSmall / kGrain;
 
-  // Steps of 16 bytes, then powers of two.
+  // Steps of 8 bytes, then powers of two.
   static std::size_t class_of(std::size_t bytes) {
     if (bytes <= kSmall) return bytes == 0 ? 0 : (bytes - 1) / kGrain;
     return kSmallClasses + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 11;

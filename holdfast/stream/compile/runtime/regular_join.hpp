@@ -46,17 +46,17 @@ class RegularJoin : JoinRules<Definition> {
     matches_.clear();
     std::int64_t count = 0;
     for (std::uint32_t i = 0; i < partners.size(); ++i) {
-      const bool matches = Rules::template holds<kSide>(row, partners[i]->row, run_);
+      const bool matches = Rules::template holds<kSide>(row, partners[i]->row(), run_);
       if (run_.failed) return;
       if (!matches) continue;
-      count += partners[i]->count;
+      count += partners[i]->count();
       matches_.push_back(i);
     }
     // A row that goes is no more there when its partners are told.
     if (!keep<kSide>(entry, change, row, count)) return erase_if_empty(entry);
     for (const auto number : matches_) {
       auto& partner = *partners[number];
-      if (Rules::counts_partners(kOther) && stored_of<kOther>().change(partner.mark))
+      if (Rules::counts_partners(kOther) && stored_of<kOther>().change(partner.notes.mark))
         pairs_.note(entry);
       meet<kSide>(graph, change, row, partner);
       if (run_.failed) return;
@@ -86,9 +86,15 @@ class RegularJoin : JoinRules<Definition> {
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
+  template <Side kSide>
+  using Notes = std::conditional_t<std::is_same_v<MarkOf<Definition>, NoMark> &&
+                                       !Rules::counts_partners(kSide),
+                                   NotNoted, Noted<MarkOf<Definition>>>;
+  template <Side kSide>
+  using BagOn = Bag<RowOn<kSide>, Notes<kSide>>;
   struct Pair {
-    Bag<typename Rules::Left> left;
-    Bag<typename Rules::Right> right;
+    BagOn<Side::kLeft> left;
+    BagOn<Side::kRight> right;
   };
   using Entry = typename KeyedValues<Key, Pair>::Entry;
 
@@ -114,12 +120,12 @@ class RegularJoin : JoinRules<Definition> {
   template <Side kSide>
   void end_idle_on(Entry& entry) {
     auto& stored = stored_of<kSide>();
-    std::vector<typename Bag<RowOn<kSide>>::Item*> idle;
+    std::vector<typename BagOn<kSide>::Item*> idle;
     for (auto* const item : bag<kSide>(entry.value).in_order(memory_)) {
-      if (stored.is_idle(item->mark)) idle.push_back(item);
+      if (stored.is_idle(item->notes.mark)) idle.push_back(item);
     }
     for (auto* const item : idle) {
-      stored.erase(item->mark, key_of(entry.key, item->row));
+      stored.erase(item->notes.mark, key_of(entry.key, item->row()));
       bag<kSide>(entry.value).erase(memory_, *item);
     }
   }
@@ -154,16 +160,17 @@ class RegularJoin : JoinRules<Definition> {
     auto& rows = bag<kSide>(entry.value);
     auto& stored = stored_of<kSide>();
     if (adds(change)) {
-      auto& mark = rows.add(memory_, row, 1, partners, {}).mark;
+      auto& mark = rows.add(memory_, row, 1, {partners, {}}).notes.mark;
       stored.come(mark, key_of(entry.key, row));
       if (stored.change(mark)) pairs_.note(entry);
       return true;
     }
     auto* const found = rows.find(memory_, row);
     if (found == nullptr) return false;
-    if (stored.change(found->mark)) pairs_.note(entry);
-    if (--found->count != 0) return true;
-    stored.erase(found->mark, key_of(entry.key, row));
+    if (stored.change(found->notes.mark)) pairs_.note(entry);
+    found->add(-1);
+    if (found->count() != 0) return true;
+    stored.erase(found->notes.mark, key_of(entry.key, row));
     if constexpr (RowOn<kSide>::kTexts) run_.flush();  // It may have been written.
     rows.erase(memory_, *found);
     return true;
@@ -172,28 +179,30 @@ class RegularJoin : JoinRules<Definition> {
   template <Side kSide, class Graph, class Item>
   void meet(Graph& graph, Change change, const RowOn<kSide>& row, Item& other) {
     constexpr auto kOther = Rules::other(kSide);
-    const auto before = other.partners;
-    if (Rules::counts_partners(kOther)) other.partners += adds(change) ? 1 : -1;
+    auto& notes = other.notes;
+    [[maybe_unused]] const auto before = notes.partners;
+    if constexpr (Rules::counts_partners(kOther)) notes.partners += adds(change) ? 1 : -1;
     if constexpr (Rules::kLeftAlone) {
       if constexpr (kSide == Side::kRight) meet_semi(graph, before, change, other);
     } else {
       const bool alone_before = Rules::keeps(kOther) && adds(change) && before == 0;
-      const bool alone_after = Rules::keeps(kOther) && !adds(change) && other.partners == 0;
-      for (std::int64_t i = 0; i < other.count && !run_.failed; ++i) {
-        if (alone_before) Rules::template give_alone<kOther>(graph, Change::kDelete, other.row);
-        if (!run_.failed) Rules::template give_pair<kSide>(graph, change, row, other.row);
+      const bool alone_after = Rules::keeps(kOther) && !adds(change) && notes.partners == 0;
+      const auto partner = other.row();
+      for (std::int64_t i = 0; i < other.count() && !run_.failed; ++i) {
+        if (alone_before) Rules::template give_alone<kOther>(graph, Change::kDelete, partner);
+        if (!run_.failed) Rules::template give_pair<kSide>(graph, change, row, partner);
         if (alone_after && !run_.failed)
-          Rules::template give_alone<kOther>(graph, Change::kInsert, other.row);
+          Rules::template give_alone<kOther>(graph, Change::kInsert, partner);
       }
     }
   }
   // The first partner of a left row comes, or its last goes.
   template <class Graph, class Item>
   void meet_semi(Graph& graph, std::int64_t before, Change change, Item& left) {
-    if (adds(change) ? before != 0 : left.partners != 0) return;
+    if (adds(change) ? before != 0 : left.notes.partners != 0) return;
     const bool shows = adds(change) == (Rules::kKind == JoinKind::kSemi);
-    for (std::int64_t i = 0; i < left.count && !run_.failed; ++i)
-      Definition::give(graph, shows ? Change::kInsert : Change::kDelete, left.row);
+    for (std::int64_t i = 0; i < left.count() && !run_.failed; ++i)
+      Definition::give(graph, shows ? Change::kInsert : Change::kDelete, left.row());
   }
   // A row that is shown without a partner's columns, because of how many it has.
   template <Side kSide, class Graph>
@@ -212,7 +221,7 @@ class RegularJoin : JoinRules<Definition> {
   bool adopt_on(const GraphEntry& entry) {
     Text key_bytes = entry.key, values, state = entry.state;
     if (state.size == 0) return stored_of<kSide>().adopt_gone(entry.key, entry.version), true;
-    Mark mark{entry.version, entry.changed};
+    MarkOf<Definition> mark{entry.version, entry.changed};
     Key key;
     RowOn<kSide> row;
     std::int64_t count = 0, partners = 0;
@@ -221,7 +230,7 @@ class RegularJoin : JoinRules<Definition> {
         !take_ordered(state, partners) || !row.take(state) || state.size != 0)
       return false;
     auto& pair = pairs_.at(key);
-    bag<kSide>(pair.value).add(memory_, row, count, partners, mark);
+    bag<kSide>(pair.value).add(memory_, row, count, {partners, mark});
     if (entry.changed) pairs_.note(pair);
     return true;
   }
@@ -230,12 +239,12 @@ class RegularJoin : JoinRules<Definition> {
   bool put_on(Entry& entry) {
     auto& stored = stored_of<kSide>();
     for (auto* const item : bag<kSide>(entry.value).in_order(memory_)) {
-      if (stored.keeps() && !item->mark.changed) continue;
+      if (stored.keeps() && !item->notes.mark.changed) continue;
       const bool put =
-          stored.put(item->mark, key_of(entry.key, item->row), [&](std::string& bytes) {
-            append_ordered(item->count, bytes);
-            append_ordered(item->partners, bytes);
-            item->row.append_exactly(bytes);
+          stored.put(item->notes.mark, key_of(entry.key, item->row()), [&](std::string& bytes) {
+            append_ordered(item->count(), bytes);
+            append_ordered(item->notes.partners, bytes);
+            item->row().append_exactly(bytes);
           });
       if (!put) return false;
     }

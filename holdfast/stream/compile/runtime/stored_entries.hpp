@@ -47,15 +47,18 @@ class BasicStoredEntries {
   bool keeps() const { return kStored && keeps_; }
   // True: for the first time since the last checkpoint. A caller that keeps a list of changes puts
   // the entry there.
-  bool change(Mark& mark) const {
+  template <class AnyMark>
+  bool change(AnyMark& mark) const {
     if (ends()) mark.use_at(host_->now_ms());
-    if (!keeps() || mark.changed) return false;
-    return mark.changed = true;
+    if constexpr (kStored) {
+      if (keeps_ && !mark.changed) return mark.changed = true;
+    }
+    return false;
   }
   // An entry goes, or comes; key(bytes) appends its key. One that was there before the last
   // checkpoint takes the place of what the store has of it.
-  template <class AppendKey>
-  void erase(const Mark& mark, const AppendKey& key) {
+  template <class AnyMark, class AppendKey>
+  void erase(const AnyMark& mark, const AppendKey& key) {
     if constexpr (kStored) {
       if (!keeps_ || mark.version == 0) return;
       std::string bytes;
@@ -63,8 +66,8 @@ class BasicStoredEntries {
       gone_.emplace(std::move(bytes), mark.version);
     }
   }
-  template <class AppendKey>
-  void come(Mark& mark, const AppendKey& key) {
+  template <class AnyMark, class AppendKey>
+  void come(AnyMark& mark, const AppendKey& key) {
     if constexpr (kStored) {
       if (gone_.empty()) return;
       std::string bytes;
@@ -79,7 +82,8 @@ class BasicStoredEntries {
     if constexpr (kStored) gone_.emplace(std::string(key.data, key.size), version);
   }
   // Takes off what an entry's state begins with. False: it is none.
-  bool take_begin(Text& state, Mark& mark) const {
+  template <class AnyMark>
+  bool take_begin(Text& state, AnyMark& mark) const {
     std::int64_t used_ms = began_ms_;
     const bool taken = query::take_begin(state, used_ms);
     mark.use_at(used_ms);
@@ -102,7 +106,8 @@ class BasicStoredEntries {
     oldest_ms_ = host_->now_ms() - idle_ms_;
     sweeps_store_ = is_partial_;
   }
-  bool is_idle(const Mark& mark) const {
+  template <class AnyMark>
+  bool is_idle(const AnyMark& mark) const {
     return static_cast<std::int64_t>(mark.used_ms) <= oldest_ms_;
   }
   std::int64_t oldest_ms() const { return oldest_ms_; }  // INT64_MIN: there was no sweep.
@@ -263,5 +268,9 @@ class BasicStoredEntries {
 // Of an operator.
 template <class Definition>
 using StoredEntries = BasicStoredEntries<may_store<Definition>(), may_forget<Definition>()>;
+// What memory knows of an entry of one: for those that there are many of.
+template <class Definition>
+using MarkOf =
+    std::conditional_t<may_store<Definition>() || may_forget<Definition>(), Mark, NoMark>;
 
 }  // namespace holdfast::query
