@@ -9,6 +9,7 @@
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
+#include <holdfast/stream/compile/runtime/changes.hpp>
 
 namespace holdfast::query {
 namespace {
@@ -67,6 +68,40 @@ TEST(RuntimeTable, GroupsAreThoseOfAMap) {
       }
     }
   }
+}
+
+// A key that counts how often one is compared with another.
+struct CountedKey {
+  static inline std::uint64_t compared = 0;
+
+  std::uint64_t number = 0;
+  std::uint64_t hash() const { return mixed(number, 7); }
+  bool operator==(const CountedKey& other) const { return ++compared, number == other.number; }
+  void keep_texts(TextArena&) {}
+  std::unique_ptr<char[]> own_texts() { return nullptr; }
+};
+
+// A search looked at each entry on its way, which is mostly that of another key, and in no cache.
+TEST(RuntimeTable, EntriesOfOtherKeysAreSeldomLookedAt) {
+  constexpr std::uint64_t kKeys = 20'000;
+  Table<CountedKey, std::uint64_t> table;
+  KeyedValues<CountedKey, std::uint64_t> values;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    table.at({i}, CountedKey{i}.hash()) = i;
+    values.at({i}).value = i;
+  }
+  CountedKey::compared = 0;
+  for (std::uint64_t i = 0; i < kKeys; ++i) {
+    const CountedKey key{i};
+    ASSERT_EQ(*table.find(key, key.hash()), i);
+    ASSERT_EQ(values.find(key)->value, i);
+    ASSERT_EQ(table.find({i + kKeys}, CountedKey{i + kKeys}.hash()), nullptr);
+  }
+  EXPECT_LE(CountedKey::compared, 2 * kKeys + kKeys / 50);
+  for (std::uint64_t i = 0; i < kKeys; i += 2)
+    values.erase(*values.find({i}));
+  for (std::uint64_t i = 0; i < kKeys; ++i)
+    ASSERT_EQ(values.find({i}) != nullptr, i % 2 == 1) << i;
 }
 
 template <class T>

@@ -265,30 +265,27 @@ class KeyedValues {
     bool noted = false;
   };
 
-  KeyedValues() { index_.assign(kLeast, 0); }
-
   std::size_t size() const { return entries_.size() - free_.size(); }
   // Without what keys and values have elsewhere.
-  std::uint64_t bytes() const {
-    return entries_.size() * sizeof(Entry) + index_.size() * sizeof(index_[0]);
-  }
+  std::uint64_t bytes() const { return entries_.size() * sizeof(Entry) + index_.bytes(); }
   // None: null. Valid until the next at().
   Entry* find(const Key& key) { return find(key, key.hash()); }
   Entry* find(const Key& key, std::uint64_t hash) {
-    const auto number = index_[place_of(key, hash)];
-    return number == 0 ? nullptr : &entries_[number - 1];
+    const auto place = place_of(key, hash);
+    return index_.is_free(place) ? nullptr : &entries_[index_.number(place) - 1];
   }
   // Made if there is none.
   Entry& at(const Key& key) { return at(key, key.hash()); }
   Entry& at(const Key& key, std::uint64_t hash) {
     auto place = place_of(key, hash);
-    if (index_[place] != 0) return entries_[index_[place] - 1];
+    if (!index_.is_free(place)) return entries_[index_.number(place) - 1];
     if (size() * 2 >= index_.size()) {
       grow();
-      place = place_of(key, hash);
+      place = index_.find_free(hash);
     }
-    index_[place] = take_free();
-    Entry& entry = entries_[index_[place] - 1];
+    const auto number = take_free();
+    index_.put(place, hash, number);
+    Entry& entry = entries_[number - 1];
     entry.key = key;
     entry.used = true;
     entry.texts = entry.key.own_texts();
@@ -308,15 +305,16 @@ class KeyedValues {
   }
   void erase(Entry& entry) {
     auto hole = place_of(entry.key, entry.key.hash());
-    const auto number = index_[hole];
+    const auto number = index_.number(hole);
+    const auto mask = index_.size() - 1;
     // What stands behind moves up, so that no search ends at the hole.
-    for (auto next = (hole + 1) & mask(); index_[next] != 0; next = (next + 1) & mask()) {
-      const auto wanted = home(entries_[index_[next] - 1].key.hash());
-      if (((next - wanted) & mask()) < ((next - hole) & mask())) continue;
-      index_[hole] = index_[next];
+    for (auto next = index_.next(hole); !index_.is_free(next); next = index_.next(next)) {
+      const auto wanted = index_.home(entries_[index_.number(next) - 1].key.hash());
+      if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
+      index_.move(hole, next);
       hole = next;
     }
-    index_[hole] = 0;
+    index_.free(hole);
     entry = Entry();
     free_.push_back(number);
   }
@@ -342,15 +340,8 @@ class KeyedValues {
  private:
   static constexpr std::size_t kLeast = 64;
 
-  std::size_t mask() const { return index_.size() - 1; }
-  std::size_t home(std::uint64_t hash) const {
-    return hash >> (64 - static_cast<unsigned>(__builtin_ctzll(index_.size())));
-  }
   std::size_t place_of(const Key& key, std::uint64_t hash) const {
-    auto place = home(hash);
-    while (index_[place] != 0 && !(entries_[index_[place] - 1].key == key))
-      place = (place + 1) & mask();
-    return place;
+    return index_.find(hash, [&](std::uint32_t number) { return entries_[number - 1].key == key; });
   }
   std::uint32_t take_free() {
     if (!free_.empty()) {
@@ -364,19 +355,16 @@ class KeyedValues {
     return static_cast<std::uint32_t>(entries_.size());
   }
   void grow() {
-    make_room(index_, index_.size() * 2);
-    index_.assign(index_.size() * 2, 0);
+    index_.become(index_.size() * 2);
     for (std::uint32_t i = 0; i < entries_.size(); ++i) {
       if (!entries_[i].used) continue;
-      auto place = home(entries_[i].key.hash());
-      while (index_[place] != 0)
-        place = (place + 1) & mask();
-      index_[place] = i + 1;
+      const auto hash = entries_[i].key.hash();
+      index_.put(index_.find_free(hash), hash, i + 1);
     }
   }
 
   LargeVector<Entry> entries_;
-  LargeVector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
+  PlacesOfHashes index_{kLeast};
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> noted_;  // Some may be gone.
 };

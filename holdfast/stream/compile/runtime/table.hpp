@@ -149,6 +149,60 @@ class KeyOf {
   std::uint64_t nulls_ = 0;
 };
 
+// The places of a table: each has the number of an entry, counted from 1, in its low bits, and in
+// the others some of the hash, so that the entry of another key is seldom looked at. 0: it is free.
+// At most half of them are taken.
+class PlacesOfHashes {
+ public:
+  // `size`: a power of two, from 2 to 2^32.
+  explicit PlacesOfHashes(std::size_t size) { become(size); }
+
+  std::size_t size() const { return words_.size(); }
+  std::uint64_t bytes() const { return words_.size() * sizeof(words_[0]); }
+  std::size_t home(std::uint64_t hash) const { return hash >> shift_; }
+  std::size_t next(std::size_t place) const { return (place + 1) & mask_; }
+  bool is_free(std::size_t place) const { return words_[place] == 0; }
+  // Of the entry that stands there.
+  std::uint32_t number(std::size_t place) const { return words_[place] & mask_; }
+  // The place where is_it(number) is true, among those whose hash may be this one; or the free one
+  // that the search ends at.
+  template <class IsIt>
+  std::size_t find(std::uint64_t hash, const IsIt& is_it) const {
+    auto place = home(hash);
+    for (const auto rest = rest_of(hash); words_[place] != 0; place = next(place)) {
+      if ((words_[place] & ~mask_) == rest && is_it(words_[place] & mask_)) break;
+    }
+    return place;
+  }
+  std::size_t find_free(std::uint64_t hash) const {
+    return find(hash, [](std::uint32_t) { return false; });
+  }
+  void put(std::size_t place, std::uint64_t hash, std::uint32_t number) {
+    words_[place] = rest_of(hash) | number;
+  }
+  void move(std::size_t to, std::size_t from) { words_[to] = words_[from]; }
+  void free(std::size_t place) { words_[place] = 0; }
+  void prefetch(std::uint64_t hash) const { __builtin_prefetch(&words_[home(hash)], 1); }
+  // So many, all free.
+  void become(std::size_t size) {
+    make_room(words_, size);
+    words_.assign(size, 0);
+    mask_ = static_cast<std::uint32_t>(size - 1);
+    shift_ = 64 - __builtin_ctzll(size);
+  }
+  void clear() { std::fill(words_.begin(), words_.end(), 0); }
+
+ private:
+  // The place is of the high bits.
+  std::uint32_t rest_of(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>(hash) & ~mask_;
+  }
+
+  LargeVector<std::uint32_t> words_;
+  std::uint32_t mask_ = 0;  // Of a number.
+  int shift_ = 0;
+};
+
 // `kLeast`: places of the index of a table that is empty or small, a power of two.
 template <class Key, class State, std::size_t kLeast = 64>
 class Table {
@@ -158,45 +212,34 @@ class Table {
     [[no_unique_address]] State state;
   };
 
-  Table() : index_(kLeast) {}
-
   // The bytes of entries and index.
-  std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.size() * 4; }
+  std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.bytes(); }
   // The key's state, a new one if there was none. Valid until the next call. `hash` is the key's.
   State& at(const Key& key, std::uint64_t hash) {
-    std::size_t place = hash >> shift_;
-    for (; index_[place] != 0; place = (place + 1) & (index_.size() - 1)) {
-      Entry& entry = entries_[index_[place] - 1];
-      if (entry.key == key) return entry.state;
-    }
-    return insert(key, place);
+    const auto place = place_of(key, hash);
+    if (index_.is_free(place)) return insert(key, hash, place);
+    return entries_[index_.number(place) - 1].state;
   }
   // None: null.
   const State* find(const Key& key, std::uint64_t hash) const {
-    for (std::size_t place = hash >> shift_; index_[place] != 0;
-         place = (place + 1) & (index_.size() - 1)) {
-      const Entry& entry = entries_[index_[place] - 1];
-      if (entry.key == key) return &entry.state;
-    }
-    return nullptr;
+    const auto place = place_of(key, hash);
+    return index_.is_free(place) ? nullptr : &entries_[index_.number(place) - 1].state;
   }
   // Brings what at() will want from memory: first the places in the index, then the entries. Valid
   // until the next at().
   class View {
    public:
-    explicit View(const Table& table)
-        : index_(table.index_.data()), entries_(table.entries_.data()), shift_(table.shift_) {}
+    explicit View(const Table& table) : index_(table.index_), entries_(table.entries_.data()) {}
 
-    void prefetch_index(std::uint64_t hash) const { __builtin_prefetch(index_ + (hash >> shift_)); }
+    void prefetch_index(std::uint64_t hash) const { index_.prefetch(hash); }
     void prefetch_entry(std::uint64_t hash) const {
-      const auto number = index_[hash >> shift_];
+      const auto number = index_.number(index_.home(hash));
       if (number != 0) __builtin_prefetch(entries_ + number - 1, 1);
     }
 
    private:
-    const std::uint32_t* index_;
+    const PlacesOfHashes& index_;
     const Entry* entries_;
-    int shift_;
   };
   View view() const { return View(*this); }
   const LargeVector<Entry>& entries() const { return entries_; }
@@ -205,50 +248,45 @@ class Table {
   void clear() {
     entries_.clear();
     texts_.clear();
-    std::fill(index_.begin(), index_.end(), 0);
+    index_.clear();
   }
 
  private:
-  [[gnu::noinline]] State& insert(const Key& key, std::size_t place) {
+  std::size_t place_of(const Key& key, std::uint64_t hash) const {
+    return index_.find(hash, [&](std::uint32_t number) { return entries_[number - 1].key == key; });
+  }
+  [[gnu::noinline]] State& insert(const Key& key, std::uint64_t hash, std::size_t place) {
     if (entries_.size() * 2 >= index_.size()) {
       rebuild(index_.size() * 2);
-      place = key.hash() >> shift_;
-      while (index_[place] != 0)
-        place = (place + 1) & (index_.size() - 1);
+      place = index_.find_free(hash);
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
     if (entries_.size() == entries_.capacity()) [[unlikely]]
       make_room(entries_, 2 * entries_.size());
     entries_.push_back(Entry{key, State()});
     entries_.back().key.keep_texts(texts_);
-    index_[place] = static_cast<std::uint32_t>(entries_.size());
+    index_.put(place, hash, static_cast<std::uint32_t>(entries_.size()));
     return entries_.back().state;
   }
   // What it wants of the new index is asked for ahead.
   [[gnu::noinline]] void rebuild(std::size_t size) {
     constexpr std::size_t kAhead = 16;
     std::uint64_t hashes[kAhead];
-    make_room(index_, size);
-    index_.assign(size, 0);
-    shift_ = 64 - __builtin_ctzll(size);
+    index_.become(size);
     for (std::size_t begin = 0; begin < entries_.size(); begin += kAhead) {
       const auto count = std::min(kAhead, entries_.size() - begin);
       for (std::size_t i = 0; i < count; ++i) {
         hashes[i] = entries_[begin + i].key.hash();
-        __builtin_prefetch(&index_[hashes[i] >> shift_], 1);
+        index_.prefetch(hashes[i]);
       }
-      for (std::size_t i = 0; i < count; ++i) {
-        std::size_t place = hashes[i] >> shift_;
-        while (index_[place] != 0)
-          place = (place + 1) & (size - 1);
-        index_[place] = static_cast<std::uint32_t>(begin + i + 1);
-      }
+      for (std::size_t i = 0; i < count; ++i)
+        index_.put(index_.find_free(hashes[i]), hashes[i],
+                   static_cast<std::uint32_t>(begin + i + 1));
     }
   }
 
   LargeVector<Entry> entries_;
-  LargeVector<std::uint32_t> index_;  // Number of an entry, counted from 1; 0: free.
-  int shift_ = 64 - __builtin_ctzll(kLeast);
+  PlacesOfHashes index_{kLeast};
   TextArena texts_;
 };
 
