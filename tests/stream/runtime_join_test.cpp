@@ -69,5 +69,30 @@ TEST(WindowRows, RowsOfAKeyAreInTheOrderOfTheirNumbers) {
   }
 }
 
+// A window that has ended leaves its memory to the next one, and nothing else.
+TEST(WindowRows, ThoseThatAreClearedAreAsNew) {
+  Rows rows;
+  std::string text;
+  for (std::int64_t round = 1; round < 20; ++round) {
+    for (std::int64_t i = 0; i < 10 * round; ++i) {
+      text.assign(static_cast<std::size_t>(i * 97 % 9'000), static_cast<char>('a' + round));
+      rows.add<Side::kLeft>(Key(some(text_of(text)), some(i)), Left(some(i), some(text_of(text))),
+                            i);
+    }
+    std::int64_t found = 0;
+    rows.for_each<Side::kLeft>([&](const Key& key, const auto& item) {
+      text.assign(static_cast<std::size_t>(found * 97 % 9'000), static_cast<char>('a' + round));
+      const auto kept = item.row.template get<1>().value, of_key = key.get<0>().value;
+      EXPECT_EQ(std::string(kept.data, kept.size), text);
+      EXPECT_EQ(std::string(of_key.data, of_key.size), text);
+      return ++found > 0;
+    });
+    EXPECT_EQ(found, 10 * round);
+    rows.for_each<Side::kRight>([](const Key&, const auto&) { return ADD_FAILURE(), false; });
+    rows.clear();
+    EXPECT_TRUE(rows.keys().entries().empty());
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::query

@@ -14,9 +14,17 @@ struct Place {
   std::uint64_t next8 = 0;  // Big-endian.
   std::uint32_t entry = 0;
   std::uint8_t first = 0;
-};
 
-inline Place place_of(const std::string& bytes, std::uint32_t entry) {
+  bool is_before(const Place& other) const {
+    return first != other.first ? first < other.first : next8 < other.next8;
+  }
+  bool is_alike(const Place& other) const { return first == other.first && next8 == other.next8; }
+};
+// A key's place by the bytes that append(key, bytes) gives.
+template <class Key, class Append>
+[[gnu::noinline]] Place place_of_bytes(const Key& key, std::uint32_t entry, const Append& append) {
+  std::string bytes;
+  append(key, bytes);
   unsigned char head[9] = {};
   std::memcpy(head, bytes.data(), bytes.size() < sizeof head ? bytes.size() : sizeof head);
   Place place{0, entry, head[0]};
@@ -24,10 +32,29 @@ inline Place place_of(const std::string& bytes, std::uint32_t entry) {
   place.next8 = __builtin_bswap64(place.next8);
   return place;
 }
+template <class Key, class Append>
+[[gnu::noinline]] bool are_bytes_before(const Key& a, const Key& b, const Append& append) {
+  std::string bytes, more;
+  append(a, bytes), append(b, more);
+  return bytes < more;
+}
+// Orders keys by their bytes.
+struct BytesOfKey {
+  template <class Key>
+  void operator()(const Key& key, std::string& bytes) const {
+    key.append(bytes);
+  }
+  template <class Key>
+  Place place(const Key& key, std::uint32_t entry) const {
+    Place place{0, entry, 1};
+    return key.begins_with(place.next8) ? place : place_of_bytes(key, entry, *this);
+  }
+};
 
 // Places in the order of their nine bytes. A caller that shows many groups keeps its Places, since
 // the first touch of memory costs more than a pass over it. For the same reason they are sorted in
-// place. O(places), for each byte that differs.
+// place, but for few. O(places), for each byte that differs; those that are in order are read once.
+// Where all fit the cache, what is alike stays in its order.
 class Places {
  public:
   void clear(std::size_t most) {
@@ -47,29 +74,32 @@ class Places {
   static unsigned byte_of(const Place& place, unsigned number) {
     return number == 0 ? place.first : place.next8 >> (64 - 8 * number) & 0xFF;
   }
-  static bool is_before(const Place& a, const Place& b) {
-    return a.first != b.first ? a.first < b.first : a.next8 < b.next8;
-  }
-
   [[gnu::noinline]] void sort(Place* places, std::size_t count) {
     if (count <= kFew) return insert_each(places, count);
     // Bits that are not alike in all of them.
     Place differ;
+    bool in_order = true;
     for (std::size_t i = 1; i < count; ++i) {
       differ.first |= places[i].first ^ places[0].first;
       differ.next8 |= places[i].next8 ^ places[0].next8;
+      in_order = in_order & !places[i].is_before(places[i - 1]);
     }
+    if (in_order) return;
     if (count > kFitsCache) return sort_parts(places, count, differ);
     if (other_.size() < count) other_.resize(std::min(places_.size(), kFitsCache));
+    Place *from = places, *to = other_.data();
     for (unsigned number = kBytes; number-- > 0;) {
-      if (byte_of(differ, number) != 0) sort_by(number, places, count);
+      if (byte_of(differ, number) == 0) continue;
+      sort_by(number, from, to, count);
+      std::swap(from, to);
     }
+    if (from != places) std::copy_n(from, count, places);
   }
   [[gnu::noinline]] static void insert_each(Place* places, std::size_t count) {
     for (std::size_t i = 1; i < count; ++i) {
       const Place place = places[i];
       std::size_t at = i;
-      for (; at > 0 && is_before(place, places[at - 1]); --at)
+      for (; at > 0 && place.is_before(places[at - 1]); --at)
         places[at] = places[at - 1];
       places[at] = place;
     }
@@ -100,16 +130,15 @@ class Places {
     for (const auto end : ends)
       sort(places + begin, end - begin), begin = end;
   }
-  // What is alike stays in its order.
-  [[gnu::noinline]] void sort_by(unsigned number, Place* places, std::size_t count) {
+  [[gnu::noinline]] static void sort_by(unsigned number, const Place* from, Place* to,
+                                        std::size_t count) {
     std::uint32_t ends[256] = {}, begin = 0;
     for (std::size_t i = 0; i < count; ++i)
-      ++ends[byte_of(places[i], number)];
+      ++ends[byte_of(from[i], number)];
     for (auto& end : ends)
       begin += std::exchange(end, begin);
     for (std::size_t i = 0; i < count; ++i)
-      other_[ends[byte_of(places[i], number)]++] = places[i];
-    std::copy_n(other_.begin(), count, places);
+      to[ends[byte_of(from[i], number)]++] = from[i];
   }
 
   LargeVector<Place> places_;
@@ -122,28 +151,21 @@ using IsBefore = bool(void* context, const Place& a, const Place& b);
                                          void* context) {
   std::sort(begin, end, [&](const Place& a, const Place& b) { return is_before(context, a, b); });
 }
-
-// The entries that are wanted(entry), in the order of the bytes that append(key, bytes) gives.
-// O(entries) for keys of up to nine bytes; longer ones that begin alike are compared in whole.
-template <class Key, class State, std::size_t kLeast, class Wanted, class Append>
+// The entries that are wanted(entry), in the order that `bytes` gives. O(entries) for keys of up to
+// nine bytes; longer ones that begin alike are compared in whole.
+template <class Key, class State, std::size_t kLeast, class Wanted, class Bytes>
 [[gnu::noinline]] const LargeVector<Place>& in_order(const Table<Key, State, kLeast>& table,
-                                                     const Wanted& wanted, const Append& append,
+                                                     const Wanted& wanted, const Bytes& bytes,
                                                      Places& unsorted) {
   const auto& entries = table.entries();
   unsorted.clear(entries.size());
-  std::string bytes, more;
   for (std::uint32_t i = 0; i < entries.size(); ++i) {
-    if (!wanted(entries[i])) continue;
-    bytes.clear();
-    append(entries[i].key, bytes);
-    unsorted.add(place_of(bytes, i));
+    if (wanted(entries[i])) unsorted.add(bytes.place(entries[i].key, i));
   }
   auto& places = unsorted.sorted();
   if constexpr (Key::kFixedBytes == 0 || Key::kFixedBytes > sizeof(std::uint64_t) + 1) {
     auto before = [&](const Place& a, const Place& b) {
-      bytes.clear(), more.clear();
-      append(entries[a.entry].key, bytes), append(entries[b.entry].key, more);
-      return bytes < more;
+      return are_bytes_before(entries[a.entry].key, entries[b.entry].key, bytes);
     };
     const auto call = [](void* context, const Place& a, const Place& b) {
       return (*static_cast<decltype(before)*>(context))(a, b);
@@ -151,7 +173,7 @@ template <class Key, class State, std::size_t kLeast, class Wanted, class Append
     auto* const last = places.data() + places.size();
     for (auto* begin = places.data(); begin != last;) {
       auto* end = begin + 1;
-      while (end != last && end->next8 == begin->next8 && end->first == begin->first)
+      while (end != last && end->is_alike(*begin))
         ++end;
       if (end - begin > 1) sort_alike(begin, end, call, &before);
       begin = end;
@@ -161,11 +183,11 @@ template <class Key, class State, std::size_t kLeast, class Wanted, class Append
 }
 
 // Calls visit(entry) for each that is wanted(entry), in that order, until one gives false.
-template <class Key, class State, std::size_t kLeast, class Wanted, class Append, class Visit>
+template <class Key, class State, std::size_t kLeast, class Wanted, class Bytes, class Visit>
 bool visit_in_order(const Table<Key, State, kLeast>& table, const Wanted& wanted,
-                    const Append& append, Places& memory, const Visit& visit) {
+                    const Bytes& bytes, Places& memory, const Visit& visit) {
   const auto& entries = table.entries();
-  const auto& places = in_order(table, wanted, append, memory);
+  const auto& places = in_order(table, wanted, bytes, memory);
   constexpr std::size_t kAhead = 16;  // An entry is anywhere in the table.
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i + kAhead < places.size()) __builtin_prefetch(&entries[places[i + kAhead].entry]);
@@ -179,12 +201,6 @@ struct AnyEntry {
   template <class Entry>
   bool operator()(const Entry&) const {
     return true;
-  }
-};
-struct BytesOfKey {
-  template <class Key>
-  void operator()(const Key& key, std::string& bytes) const {
-    key.append(bytes);
   }
 };
 template <class Key, class State, std::size_t kLeast, class Visit>

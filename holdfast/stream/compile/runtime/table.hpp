@@ -82,6 +82,27 @@ class KeyOf {
     return hash;
   }
   void append(std::string& bytes) const { append(bytes, Numbers()); }
+  // Whether these bytes begin with a 1 and these eight, big-endian. False also where that is not at
+  // hand: so it is of a first value that is no NULL, and a number of eight bytes or a text.
+  bool begins_with(std::uint64_t& eight) const {
+    if constexpr (sizeof...(Values) != 0) {
+      const auto& value = std::get<0>(values_);
+      if ((nulls_ & 1) != 0) return false;
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) {
+        std::uint32_t text = 0;
+        if (value.size < sizeof text) return false;
+        std::memcpy(&text, value.data, sizeof text);
+        eight = std::uint64_t{__builtin_bswap32(static_cast<std::uint32_t>(value.size))} << 32 |
+                __builtin_bswap32(text);
+        return true;
+      } else if constexpr (sizeof value >= sizeof eight) {
+        std::memcpy(&eight, &value, sizeof eight);
+        eight = __builtin_bswap64(eight);
+        return true;
+      }
+    }
+    return false;
+  }
   // Texts point into `bytes`. False: they are no such key.
   bool take(Text bytes) { return take(bytes, Numbers()) && bytes.size == 0; }
   bool has_null() const { return nulls_ != 0; }

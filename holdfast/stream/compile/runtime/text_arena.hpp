@@ -10,7 +10,7 @@
 
 namespace holdfast::query {
 
-// Memory for texts. clear() frees it.
+// Memory for texts. clear() frees it, but for the first of what there is.
 class TextArena {
  public:
   char* take(std::uint64_t bytes) {
@@ -24,22 +24,25 @@ class TextArena {
     return {place, text.size};
   }
   void clear() {
-    blocks_.clear();
-    next_ = nullptr;
-    left_ = 0;
+    if (first_bytes_ != kBlock) blocks_.clear();
+    if (!blocks_.empty()) blocks_.resize(1);
+    next_ = blocks_.empty() ? nullptr : blocks_.front().get();
+    left_ = blocks_.empty() ? 0 : kBlock;
   }
 
  private:
+  static constexpr std::uint64_t kBlock = 64 * 1024;
+
   void grow(std::uint64_t size) {
-    constexpr std::uint64_t kBlock = 64 * 1024;
     left_ = size > kBlock ? size : kBlock;
-    blocks_.push_back(std::make_unique<char[]>(left_));
+    if (blocks_.empty()) first_bytes_ = left_;
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(left_));
     next_ = blocks_.back().get();
   }
 
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* next_ = nullptr;
-  std::uint64_t left_ = 0;
+  std::uint64_t left_ = 0, first_bytes_ = 0;
 };
 
 }  // namespace holdfast::query

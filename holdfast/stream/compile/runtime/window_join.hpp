@@ -80,6 +80,14 @@ class WindowRows {
     return keys_.bytes() + left_.size() * sizeof(left_[0]) + right_.size() * sizeof(right_[0]) +
            text_bytes_;
   }
+  // Its memory stays for the next ones.
+  void clear() {
+    keys_.clear();
+    left_.clear();
+    right_.clear();
+    texts_.clear();
+    text_bytes_ = 0;
+  }
 
  private:
   template <Side kSide>
@@ -113,6 +121,21 @@ class WindowRows {
   std::vector<ItemOn<Side::kRight>> right_;
   TextArena texts_;
   std::uint64_t text_bytes_ = 0;
+};
+
+// Orders keys as append_key_part() does. Where all have as many bytes, their number says nothing.
+struct PartOfKey {
+  template <class Key>
+  void operator()(const Key& key, std::string& bytes) const {
+    append_key_part(key, bytes);
+  }
+  template <class Key>
+  Place place(const Key& key, std::uint32_t entry) const {
+    if constexpr (Key::kFixedBytes != 0)
+      return BytesOfKey().place(key, entry);
+    else
+      return place_of_bytes(key, entry, *this);
+  }
 };
 
 template <class Definition>
@@ -159,6 +182,8 @@ class WindowJoin : JoinRules<Definition> {
       leave_state<Side::kRight>(window.key(), window.mapped());
       join_window(graph, window.mapped());
       if constexpr (Rules::Left::kTexts || Rules::Right::kTexts) run_.flush();  // Of the window.
+      spare_ = std::move(window.mapped());
+      spare_.clear();
     }
     now_ = watermark;
   }
@@ -200,7 +225,10 @@ class WindowJoin : JoinRules<Definition> {
   static std::int64_t last_of(std::int64_t end) { return end - 2; }
   Window& window_at(std::int64_t end) {
     if (newest_ == nullptr || newest_end_ != end) {
-      newest_ = &windows_[end];
+      auto found = windows_.find(end);
+      if (found == windows_.end())
+        found = windows_.emplace(end, std::exchange(spare_, Window())).first;
+      newest_ = &found->second;
       newest_end_ = end;
     }
     return *newest_;
@@ -225,14 +253,7 @@ class WindowJoin : JoinRules<Definition> {
     const auto shows = [](const auto& entry) {
       return !entry.key.has_null() && may_show(entry.state);
     };
-    // As of append_key_part: where all keys have as many bytes, their number says nothing.
-    const auto append = [](const Key& key, std::string& bytes) {
-      if constexpr (Key::kFixedBytes != 0)
-        key.append(bytes);
-      else
-        append_key_part(key, bytes);
-    };
-    if (visit_in_order(window.keys(), shows, append, places_, join)) show_nulls(graph, window);
+    if (visit_in_order(window.keys(), shows, PartOfKey(), places_, join)) show_nulls(graph, window);
   }
   // NULL has no partner.
   template <class Graph>
@@ -443,6 +464,7 @@ class WindowJoin : JoinRules<Definition> {
   std::map<std::int64_t, Window> windows_;  // By their ends.
   Window* newest_ = nullptr;                // That of the last row.
   std::int64_t newest_end_ = 0;
+  Window spare_;  // One that has ended: its memory is for the next one.
   std::int64_t next_number_ = 0;
   std::int64_t now_ = kNoTime;  // The watermark.
   std::vector<bool> matched_;   // Right rows of one key.
