@@ -121,42 +121,62 @@ struct Sum {
   std::int64_t sum = 0, count = 0;
 };
 
-// Each change of an average goes out, as it does from the query. All bids are kept: no key is
-// declared, so an auction that comes late meets those before it.
+// Each change of an average goes out, as it does from the query. No key is declared: all bids are
+// kept, since an auction that comes late meets those before it, and an id may have several
+// auctions, of one category or of several.
 void q4(const NexmarkEvents& events, Answer& answer) {
-  struct Kept {
+  struct KeptBid {
     std::int64_t time, price;
     std::uint32_t next;
   };
+  struct KeptAuction {
+    std::int64_t begins, expires;
+    std::uint32_t group, next;
+  };
+  struct Group {
+    std::int64_t category, highest;
+    std::uint32_t next;
+  };
   struct Item {
-    std::int64_t begins = 0, expires = -1, category = 0, highest = -1;
-    std::uint32_t bids = 0;  // The newest; 0: none.
+    std::uint32_t bids = 0, auctions = 0, groups = 0;  // The newest; 0: none.
   };
   NumberMap<Item> items;
   NumberMap<Sum> categories;
-  std::vector<Kept> kept(1);
-  const auto compare = [&](Item& item, std::int64_t time, std::int64_t price) {
-    if (time < item.begins || time > item.expires || price <= item.highest) return;
-    auto& sum = categories[item.category];
-    if (sum.count > 0) answer.change(-1, item.category, sum.sum / sum.count);
-    sum.count += item.highest < 0;
-    sum.sum += price - std::max<std::int64_t>(0, item.highest);
-    item.highest = price;
-    answer.add(item.category, sum.sum / sum.count);
+  std::vector<KeptBid> bids(1);
+  std::vector<KeptAuction> auctions(1);
+  std::vector<Group> groups(1);
+  const auto add = [](auto& all, auto what) {
+    all.push_back(what);
+    return static_cast<std::uint32_t>(all.size() - 1);
+  };
+  const auto compare = [&](const KeptAuction& auction, std::int64_t time, std::int64_t price) {
+    auto& group = groups[auction.group];
+    if (time < auction.begins || time > auction.expires || price <= group.highest) return;
+    auto& sum = categories[group.category];
+    if (sum.count > 0) answer.change(-1, group.category, sum.sum / sum.count);
+    sum.count += group.highest < 0;
+    sum.sum += price - std::max<std::int64_t>(0, group.highest);
+    group.highest = price;
+    answer.add(group.category, sum.sum / sum.count);
   };
   merge_by_time(
       events.auctions().as<Auction>(), events.bids().as<Bid>(),
       [&](const Auction& auction) {
         auto& item = items[auction.id];
-        item = {auction.time, auction.expires, auction.category, -1, item.bids};
-        for (auto bid = item.bids; bid != 0; bid = kept[bid].next)
-          compare(item, kept[bid].time, kept[bid].price);
+        auto group = item.groups;
+        while (group != 0 && groups[group].category != auction.category)
+          group = groups[group].next;
+        if (group == 0) item.groups = group = add(groups, Group{auction.category, -1, item.groups});
+        item.auctions =
+            add(auctions, KeptAuction{auction.time, auction.expires, group, item.auctions});
+        for (auto bid = item.bids; bid != 0; bid = bids[bid].next)
+          compare(auctions.back(), bids[bid].time, bids[bid].price);
       },
       [&](const Bid& bid) {
         auto& item = items[bid.auction];
-        kept.push_back({bid.time, bid.price, item.bids});
-        item.bids = static_cast<std::uint32_t>(kept.size() - 1);
-        compare(item, bid.time, bid.price);
+        item.bids = add(bids, KeptBid{bid.time, bid.price, item.bids});
+        for (auto auction = item.auctions; auction != 0; auction = auctions[auction].next)
+          compare(auctions[auction], bid.time, bid.price);
       });
 }
 
@@ -220,16 +240,25 @@ void q7(const NexmarkEvents& events, Answer& answer) {
   end_window();
 }
 
+// No key is declared: an id may have several names.
 void q8(const NexmarkEvents& events, Answer& answer) {
   constexpr std::int64_t kSize = 10'000;
-  NumberMap<const Person*> people;
+  struct Named {
+    const Person* person;
+    std::uint32_t next;
+  };
+  NumberMap<std::uint32_t> people;  // The newest name of each; 0: none.
+  std::vector<Named> names(1);
   NumberMap<bool> sellers;
   std::int64_t number = -1;
   const auto end_window = [&] {
-    people.for_each([&](std::int64_t id, const Person* person) {
-      if (sellers.find(id) != nullptr) answer.add(id, person->name, number * kSize);
+    people.for_each([&](std::int64_t id, std::uint32_t name) {
+      if (sellers.find(id) == nullptr) return;
+      for (; name != 0; name = names[name].next)
+        answer.add(id, names[name].person->name, number * kSize);
     });
     people.clear();
+    names.resize(1);
     sellers.clear();
   };
   const auto go_to = [&](std::int64_t time) {
@@ -239,7 +268,16 @@ void q8(const NexmarkEvents& events, Answer& answer) {
   };
   merge_by_time(
       events.persons().as<Person>(), events.auctions().as<Auction>(),
-      [&](const Person& person) { go_to(person.time), people[person.id] = &person; },
+      [&](const Person& person) {
+        go_to(person.time);
+        auto& newest = people[person.id];
+        auto name = newest;
+        while (name != 0 && view(names[name].person->name) != view(person.name))
+          name = names[name].next;
+        if (name != 0) return;
+        names.push_back({&person, newest});
+        newest = static_cast<std::uint32_t>(names.size() - 1);
+      },
       [&](const Auction& auction) { go_to(auction.time), sellers[auction.seller] = true; });
   end_window();
 }
