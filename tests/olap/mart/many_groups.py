@@ -54,11 +54,11 @@ QUERIES = [
     f'SELECT name, city, {ALL} {JOIN} GROUP BY name, city',
     f'SELECT vkey, name, {ALL} {JOIN} GROUP BY vkey, name',
     f'SELECT born, COUNT(DISTINCT page), COUNT(DISTINCT session) {JOIN} GROUP BY born',
-    f'SELECT visitor, COUNT(DISTINCT page), SUM(DISTINCT price), MIN(seen) FROM visits GROUP BY visitor',
+    'SELECT visitor, COUNT(DISTINCT page), SUM(DISTINCT price), MIN(CAST(seen AS DATE)) FROM visits GROUP BY visitor',
     "SELECT page || channel, COUNT(*), SUM(price) FROM visits GROUP BY page || channel",
     'SELECT session + id, COUNT(*), MAX(page) FROM visits WHERE price > 1000 GROUP BY session + id',
     'SELECT CAST(price AS DECIMAL(30, 4)) AS p, COUNT(*) FROM visits GROUP BY CAST(price AS DECIMAL(30, 4))',
-    'SELECT seen, visitor, COUNT(*) FROM visits GROUP BY seen, visitor HAVING COUNT(*) > 1',
+    'SELECT visitor, COUNT(*) FROM visits GROUP BY seen, visitor HAVING COUNT(*) > 1',
     'SELECT page, COUNT(*) AS c, SUM(price) AS s FROM visits GROUP BY page ORDER BY c DESC, page NULLS FIRST LIMIT 100',
     'SELECT session, SUM(price) AS s FROM visits GROUP BY session ORDER BY s DESC NULLS FIRST, session NULLS FIRST '
     'LIMIT 50 OFFSET 7',
