@@ -41,7 +41,7 @@ void AggregateState::grow(std::size_t count) {
   with_states([&](auto& states) { states.resize(count); });
 }
 void AggregateState::reserve(std::size_t count) {
-  with_states([&](auto& states) { states.reserve(count); });
+  with_states([&](auto& states) { reserve_large(states, count); });
 }
 
 // What a rounding drops is kept, so that the order of the rows does not show in the printed digits.
@@ -211,6 +211,14 @@ Result<sql::Value> AggregateState::result(std::size_t group) const {
   if (state.count == 0) return sql::Value();
   if (kind_ == Kind::kWideExtreme) return sql::Value::of(state.value);
   return exact_result(state);
+}
+
+Status AggregateState::check(std::span<const std::uint32_t> groups) const {
+  if (kind_ != Kind::kExact) return {};
+  for (const auto group : groups) {
+    if (wide_[group].count != 0) HF_RETURN_IF_ERROR(exact_result(wide_[group]));
+  }
+  return {};
 }
 
 Status AggregateState::results(std::span<const std::uint32_t> groups, Vector& to,

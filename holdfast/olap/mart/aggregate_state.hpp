@@ -36,8 +36,9 @@ class AggregateState {
   void add(std::span<const std::uint32_t> groups, const Vector* values);
   // Group i of the other is group to[i] here; kNoGroup: it is left out.
   void merge(const AggregateState& other, std::span<const std::uint32_t> to);
-  // The values of these groups, as values `at` and on of `to`. Texts lie here. Errors:
-  // kInvalidOption: one does not fit its type.
+  // Errors: kInvalidOption: the value of one of these groups does not fit its type.
+  Status check(std::span<const std::uint32_t> groups) const;
+  // The values of these groups, as values `at` and on of `to`. Texts lie here. Errors: as check().
   Status results(std::span<const std::uint32_t> groups, Vector& to, std::size_t at) const;
 
  private:

@@ -14,6 +14,7 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/prefetch.hpp>
+#include <holdfast/olap/mart/large_vectors.hpp>
 
 namespace holdfast::olap::mart {
 
@@ -34,7 +35,7 @@ class GroupTable {
     return static_cast<std::uint32_t>(hash >> 32);
   }
   // Addresses for so many groups, without memory, so that keys need not move.
-  void reserve(std::size_t groups) { keys_.reserve(groups * words_); }
+  void reserve(std::size_t groups) { reserve_large(keys_, groups * words_); }
   // The groups of `count` keys, which lie one behind the other. Places are asked for some keys
   // ahead, so that the waits for memory overlap.
   void find_or_add(const std::int64_t* keys, std::size_t count, std::uint32_t* groups) {
@@ -88,7 +89,9 @@ class GroupTable {
   void grow() {
     if (shift_ == 0) throw std::bad_alloc();  // The hash has no more bits.
     --shift_;
-    std::vector<Place> places(places_.size() * 2);
+    std::vector<Place> places;
+    reserve_large(places, places_.size() * 2);
+    places.resize(places_.size() * 2);
     const auto mask = places.size() - 1;
     for (const auto& place : places_) {
       if (place.number == 0) continue;

@@ -196,8 +196,11 @@ std::vector<std::uint32_t> Groups::met() const {
   return groups;
 }
 
-void Groups::key_column(std::size_t number, std::size_t first_word,
-                        std::span<const std::uint32_t> groups, Vector& to, std::size_t at) const {
+void Groups::key_column(std::size_t number, std::span<const std::uint32_t> groups, Vector& to,
+                        std::size_t at) const {
+  std::size_t first_word = 0;
+  for (std::size_t i = 0; i < number; ++i)
+    first_word += prepared_.keys[i].words();
   const auto& key = prepared_.keys[number];
   const auto form = form_of(key.type);
   if (key.slot) {
@@ -228,15 +231,17 @@ void Groups::key_column(std::size_t number, std::size_t first_word,
   }
 }
 
-Status Groups::columns(std::span<const std::uint32_t> groups, std::vector<Vector>& to,
-                       std::size_t at) const {
-  std::size_t word = 0, column = 0;
-  for (; column < prepared_.keys.size(); ++column) {
-    key_column(column, word, groups, to[column], at);
-    word += prepared_.keys[column].words();
-  }
+Status Groups::check(std::span<const std::uint32_t> groups) const {
   for (const auto& state : states_)
-    HF_RETURN_IF_ERROR(state.results(groups, to[column++], at));
+    HF_RETURN_IF_ERROR(state.check(groups));
+  return {};
+}
+
+Status Groups::column(std::size_t number, std::span<const std::uint32_t> groups, Vector& to,
+                      std::size_t at) const {
+  const auto keys = prepared_.keys.size();
+  if (number >= keys) return states_[number - keys].results(groups, to, at);
+  key_column(number, groups, to, at);
   return {};
 }
 

@@ -33,10 +33,12 @@ class Groups {
 
   // Groups that have a row, ascending.
   std::vector<std::uint32_t> met() const;
-  // [keys, aggregates] of these, as values `at` and on. Texts lie here, and in the plan. Errors:
-  // of aggregates.
-  Status columns(std::span<const std::uint32_t> groups, std::vector<Vector>& to,
-                 std::size_t at) const;
+  // Errors: an aggregate of one of these does not fit its type.
+  Status check(std::span<const std::uint32_t> groups) const;
+  // Column `number` of [keys, aggregates] of these, as values `at` and on. Texts lie here, and in
+  // the plan. Errors: as check().
+  Status column(std::size_t number, std::span<const std::uint32_t> groups, Vector& to,
+                std::size_t at) const;
 
  private:
   bool is_made(const GroupKey& key) const {  // A text that a program makes.
@@ -50,9 +52,8 @@ class Groups {
   // Where the groups of another are here, some at a time.
   void find_groups(const Groups& other, std::uint32_t part, std::uint32_t parts,
                    std::vector<std::uint32_t>& to);
-  // The key whose words begin there.
-  void key_column(std::size_t key, std::size_t first_word, std::span<const std::uint32_t> groups,
-                  Vector& to, std::size_t at) const;
+  void key_column(std::size_t number, std::span<const std::uint32_t> groups, Vector& to,
+                  std::size_t at) const;
 
   const StarPlan& plan_;
   const PreparedPlan& prepared_;

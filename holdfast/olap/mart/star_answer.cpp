@@ -22,7 +22,7 @@ Numbers all_numbers(std::size_t count) {
 // The columns of groups, for programs of what stands over them.
 class GroupInput : public Input {
  public:
-  GroupInput(const StarPlan& plan, const Scanned& found) : plan_(plan), found_(found) {}
+  GroupInput(const StarPlan& plan, const FoundGroups& found) : plan_(plan), found_(found) {}
 
   Status values(std::uint32_t column, std::span<const std::uint32_t> rows,
                 Vector& to) const override {
@@ -30,18 +30,17 @@ class GroupInput : public Input {
     const auto form =
         form_of(column < keys ? plan_.keys[column]->type : plan_.aggregates[column - keys].type);
     to.reset(form, rows.size());
-    to.take(form, 0, found_.columns[column], rows);
-    return {};
+    return found_.column(column, rows, to);
   }
 
  private:
   const StarPlan& plan_;
-  const Scanned& found_;
+  const FoundGroups& found_;
 };
 
 // The expression of each of these groups. By a program, as of rows: there whole numbers do not
 // wrap.
-Result<Vector> over_groups(const StarPlan& plan, const Scanned& found, const Numbers& groups,
+Result<Vector> over_groups(const StarPlan& plan, const FoundGroups& found, const Numbers& groups,
                            const sql::Expression& expression) {
   HF_ASSIGN_OR_RETURN(const auto program, Program::compile(expression, NoSlots()));
   Vector values;
@@ -50,8 +49,8 @@ Result<Vector> over_groups(const StarPlan& plan, const Scanned& found, const Num
 }
 
 // Groups that HAVING keeps.
-Result<Numbers> kept_groups(const StarPlan& plan, const Scanned& found) {
-  auto groups = all_numbers(found.groups);
+Result<Numbers> kept_groups(const StarPlan& plan, const FoundGroups& found) {
+  auto groups = all_numbers(found.count());
   if (plan.having == nullptr) return groups;
   HF_ASSIGN_OR_RETURN(const auto truth, over_groups(plan, found, groups, *plan.having));
   std::size_t kept = 0;
@@ -71,7 +70,7 @@ Numbers within_limit(const StarPlan& plan, Numbers rows) {
   return rows;
 }
 
-Result<std::vector<sql::Row>> rows_of_groups(const StarPlan& plan, const Scanned& found) {
+Result<std::vector<sql::Row>> rows_of_groups(const StarPlan& plan, const FoundGroups& found) {
   HF_ASSIGN_OR_RETURN(auto groups, kept_groups(plan, found));
   if (!plan.order.empty()) {
     std::vector<Vector> keys;
@@ -132,7 +131,7 @@ Result<StarAnswer> answer(const StarPlan& plan, const MartVersion& version, Team
     answer.rows = rows_in_order(plan, std::move(found.rows));
     return answer;
   }
-  HF_ASSIGN_OR_RETURN(answer.rows, rows_of_groups(plan, found));
+  HF_ASSIGN_OR_RETURN(answer.rows, rows_of_groups(plan, found.groups));
   return answer;
 }
 

@@ -52,30 +52,35 @@ Result<AllGroups> merged(const StarPlan& plan, const PreparedPlan& prepared, All
   return parts;
 }
 
-Status take_columns(const StarPlan& plan, std::shared_ptr<const PreparedPlan> prepared,
-                    AllGroups parts, Scanned& to) {
-  std::vector<std::vector<std::uint32_t>> met;
-  for (const auto& part : parts)
-    to.groups += met.emplace_back(part->met()).size();
-  // What texts lie in.
-  const auto owner = std::make_shared<std::pair<std::shared_ptr<const PreparedPlan>, AllGroups>>(
-      std::move(prepared), std::move(parts));
-  to.columns.resize(plan.keys.size() + plan.aggregates.size());
-  for (std::size_t i = 0; i < to.columns.size(); ++i) {
-    const auto keys = plan.keys.size();
-    to.columns[i].reset(form_of(i < keys ? plan.keys[i]->type : plan.aggregates[i - keys].type),
-                        to.groups);
-    to.columns[i].keep(owner);
+}  // namespace
+
+Result<FoundGroups> FoundGroups::of(std::shared_ptr<const PreparedPlan> prepared, AllGroups parts) {
+  FoundGroups found;
+  found.prepared_ = std::move(prepared);
+  found.first_.push_back(0);
+  for (auto& part : parts) {
+    const auto& met = found.met_.emplace_back(part->met());
+    HF_RETURN_IF_ERROR(part->check(met));
+    found.first_.push_back(found.first_.back() + met.size());
+    found.parts_.push_back(std::move(part));
   }
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < met.size(); ++i) {
-    HF_RETURN_IF_ERROR(owner->second[i]->columns(met[i], to.columns, at));
-    at += met[i].size();
+  return found;
+}
+
+// Some in a row are of one part, mostly.
+Status FoundGroups::column(std::size_t number, std::span<const std::uint32_t> groups,
+                           Vector& to) const {
+  std::vector<std::uint32_t> some;
+  for (std::size_t at = 0; at < groups.size(); at += some.size()) {
+    const auto behind = std::upper_bound(first_.begin(), first_.end(), groups[at]);
+    const auto part = static_cast<std::size_t>(behind - first_.begin()) - 1;
+    some.clear();
+    for (auto i = at; i < groups.size() && first_[part] <= groups[i] && groups[i] < *behind; ++i)
+      some.push_back(met_[part][groups[i] - first_[part]]);
+    HF_RETURN_IF_ERROR(parts_[part]->column(number, some, to, at));
   }
   return {};
 }
-
-}  // namespace
 
 Result<Scanned> scan(const MartVersion& version, const StarPlan& plan, Team& team,
                      VectorWidth width) {
@@ -125,7 +130,7 @@ Result<Scanned> scan(const MartVersion& version, const StarPlan& plan, Team& tea
   for (const auto& worker : workers)
     groups.push_back(worker->take_groups());
   HF_ASSIGN_OR_RETURN(auto parts, merged(plan, *prepared, std::move(groups), team));
-  HF_RETURN_IF_ERROR(take_columns(plan, prepared, std::move(parts), found));
+  HF_ASSIGN_OR_RETURN(found.groups, FoundGroups::of(prepared, std::move(parts)));
   return found;
 }
 

@@ -10,10 +10,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/olap/mart/star_plan.hpp>
+#include <holdfast/olap/mart/vector.hpp>
 #include <holdfast/olap/team.hpp>
 
 namespace holdfast::olap::mart {
@@ -34,10 +37,30 @@ struct ScanCounts {
   }
 };
 
+class Groups;
+struct PreparedPlan;
+
+// The groups of a scan that have a row. The plan and the version must outlive them.
+class FoundGroups {
+ public:
+  FoundGroups() = default;
+  // Parts that have no group in common. Errors: an aggregate of one does not fit its type.
+  static Result<FoundGroups> of(std::shared_ptr<const PreparedPlan> prepared,
+                                std::vector<std::unique_ptr<Groups>> parts);
+
+  std::size_t count() const { return first_.empty() ? 0 : first_.back(); }
+  // Column `number` of [keys, aggregates] of these groups, whose form is that of `to`.
+  Status column(std::size_t number, std::span<const std::uint32_t> groups, Vector& to) const;
+
+ private:
+  std::shared_ptr<const PreparedPlan> prepared_;  // Texts lie here, and in the parts.
+  std::vector<std::shared_ptr<const Groups>> parts_;
+  std::vector<std::vector<std::uint32_t>> met_;  // The numbers that they have in their part.
+  std::vector<std::size_t> first_;               // Of each part, and behind the last one.
+};
+
 struct Scanned {
-  // Of a grouped plan: [keys, aggregates] of so many groups. Texts of keys lie in the version.
-  std::vector<Vector> columns;
-  std::size_t groups = 0;
+  FoundGroups groups;          // Of a grouped plan.
   std::vector<sql::Row> rows;  // Else: items, then order keys.
   ScanCounts counts;
 };
