@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include <holdfast/base/prefetch.hpp>
+
 namespace holdfast::olap {
 namespace kernel_detail {
 namespace {
@@ -42,6 +44,20 @@ std::uint32_t narrow(const ByteFilter& filter, std::uint32_t groups, std::uint64
   return open;
 }
 
+std::uint32_t narrow_some(const ByteFilter& filter, std::uint32_t* list, std::uint32_t count,
+                          std::uint64_t* masks) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    prefetch_for_read(filter.bytes + 64 * list[i]);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto group = list[i];
+    masks[group] &= in_ranges(filter.bytes + 64 * group, filter.ranges);
+    list[kept] = group;
+    kept += masks[group] != 0 ? 1 : 0;
+  }
+  return kept;
+}
+
 std::uint32_t expand(const std::uint64_t* masks, std::uint32_t groups, std::uint32_t first,
                      std::uint32_t* rows) {
   std::uint32_t count = 0;
@@ -68,7 +84,7 @@ std::uint64_t read(const std::byte* bytes, std::uint64_t count) {
 
 }  // namespace
 
-const Kernels kPortableKernels{VectorWidth::kPortable, narrow, expand, read};
+const Kernels kPortableKernels{VectorWidth::kPortable, narrow, narrow_some, expand, read};
 
 }  // namespace kernel_detail
 

@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #endif
 
+#include <holdfast/base/prefetch.hpp>
+
 namespace holdfast::olap::kernel_detail {
 
 #if defined(__x86_64__)
@@ -42,6 +44,20 @@ HF_AVX2 std::uint32_t narrow_avx2(const ByteFilter& filter, std::uint32_t groups
     open += left != 0 ? 1 : 0;
   }
   return open;
+}
+
+HF_AVX2 std::uint32_t narrow_some_avx2(const ByteFilter& filter, std::uint32_t* list,
+                                       std::uint32_t count, std::uint64_t* masks) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    prefetch_for_read(filter.bytes + 64 * list[i]);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto group = list[i];
+    masks[group] &= group_in_ranges(filter.bytes + 64 * group, filter.ranges);
+    list[kept] = group;
+    kept += masks[group] != 0 ? 1 : 0;
+  }
+  return kept;
 }
 
 HF_AVX2 std::uint64_t read_avx2(const std::byte* bytes, std::uint64_t count) {
@@ -86,6 +102,28 @@ HF_AVX512 std::uint32_t narrow_avx512(const ByteFilter& filter, std::uint32_t gr
     open += left != 0 ? 1 : 0;
   }
   return open;
+}
+
+HF_AVX512 std::uint64_t line_in_ranges(const std::byte* bytes, std::span<const ByteRange> ranges) {
+  const auto line = _mm512_loadu_si512(bytes);
+  std::uint64_t hits = 0;
+  for (const auto range : ranges)
+    hits |= in_range(line, range);
+  return hits;
+}
+
+HF_AVX512 std::uint32_t narrow_some_avx512(const ByteFilter& filter, std::uint32_t* list,
+                                           std::uint32_t count, std::uint64_t* masks) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    prefetch_for_read(filter.bytes + 64 * list[i]);
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto group = list[i];
+    masks[group] &= line_in_ranges(filter.bytes + 64 * group, filter.ranges);
+    list[kept] = group;
+    kept += masks[group] != 0 ? 1 : 0;
+  }
+  return kept;
 }
 
 HF_AVX512 std::uint64_t read_avx512(const std::byte* bytes, std::uint64_t count) {
@@ -155,9 +193,12 @@ HF_VBMI2 std::uint32_t expand_vbmi2(const std::uint64_t* masks, std::uint32_t gr
 
 }  // namespace
 
-const Kernels kAvx2Kernels{VectorWidth::kAvx2, narrow_avx2, expand_avx2, read_avx2};
-const Kernels kAvx512Kernels{VectorWidth::kAvx512, narrow_avx512, expand_avx512, read_avx512};
-const Kernels kVbmi2Kernels{VectorWidth::kAvx512, narrow_avx512, expand_vbmi2, read_avx512};
+const Kernels kAvx2Kernels{VectorWidth::kAvx2, narrow_avx2, narrow_some_avx2, expand_avx2,
+                           read_avx2};
+const Kernels kAvx512Kernels{VectorWidth::kAvx512, narrow_avx512, narrow_some_avx512, expand_avx512,
+                             read_avx512};
+const Kernels kVbmi2Kernels{VectorWidth::kAvx512, narrow_avx512, narrow_some_avx512, expand_vbmi2,
+                            read_avx512};
 #else
 const Kernels kAvx2Kernels = kPortableKernels;
 const Kernels kAvx512Kernels = kPortableKernels;

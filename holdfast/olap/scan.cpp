@@ -71,25 +71,19 @@ AddRows add_rows_of(Sum sum, std::size_t digits) {
 class BlockWorker {
  public:
   BlockWorker(const StarVersion& star, const BoundQuery& query, const Kernels& kernels)
-      : block_(star, query), kernels_(kernels), cells_(query.group_count) {}
+      : block_(star, query),
+        kernels_(kernels),
+        cells_(query.group_count),
+        sparse_(expected_sparse(query)) {}
 
   Status add_block(std::size_t number) {
     HF_ASSIGN_OR_RETURN(const bool open, block_.open(number));
     if (!open) return {};
     const auto add = add_rows_of(block_.query().sum, block_.digits().size());
     const auto rows = block_.info().rows;
-    for (std::uint32_t first = 0; first < rows; first += kChunkRows) {
-      const auto count = std::min(kChunkRows, rows - first);
-      const auto groups = (count + kGroupRows - 1) / kGroupRows;
-      const auto candidates = narrow(first, count, groups);
-      if (candidates == 0) continue;
-      const bool many = reads_all_lines(candidates, groups);
-      if (many) ask_for_all(first, count);
-      if (found_ >= kRowsAtOnce) add_found(add);
-      expand(first, groups, !many);
-      if (many) add_found(add);
-    }
-    add_found(add);
+    const auto groups = (rows + kGroupRows - 1) / kGroupRows;
+    const auto candidates = sparse_ ? add_by_filter(rows, groups, add) : add_by_chunk(rows, add);
+    sparse_ = is_sparse(candidates, groups);  // The next one is like this one, mostly.
     return {};
   }
   const std::vector<Cell>& cells() const { return cells_; }
@@ -97,7 +91,42 @@ class BlockWorker {
  private:
   // Rows whose lines are asked for one by one are summed later, so many at least at once: so their
   // lines come together.
-  static constexpr std::uint32_t kRowsAtOnce = 64;
+  static constexpr std::uint32_t kRowsAtOnce = 128;
+
+  // Both return how many groups have a row that passes all filters.
+  std::uint32_t add_by_chunk(std::uint32_t rows, AddRows add) {
+    std::uint32_t all = 0;
+    for (std::uint32_t first = 0; first < rows; first += kChunkRows) {
+      const auto count = std::min(kChunkRows, rows - first);
+      const auto groups = (count + kGroupRows - 1) / kGroupRows;
+      const auto candidates = narrow(first, count, groups);
+      all += candidates;
+      if (candidates == 0) continue;
+      const bool many = reads_all_lines(candidates, groups);
+      if (many) ask_for_all(first, count);
+      if (found_ >= kRowsAtOnce) add_found(add);
+      expand(masks_.data(), first, groups, !many);
+      if (many) add_found(add);
+    }
+    add_found(add);
+    return all;
+  }
+  std::uint32_t add_by_filter(std::uint32_t rows, std::uint32_t groups, AddRows add) {
+    set_all(rows, masks_.data());
+    auto candidates = groups;
+    auto filter = block_.filters().begin();
+    for (; filter != block_.filters().end() && !is_sparse(candidates, groups); ++filter)
+      candidates = kernels_.narrow(*filter, groups, masks_.data());
+    candidates = list_groups(masks_.data(), groups, list_.data());
+    for (; filter != block_.filters().end() && candidates != 0; ++filter)
+      candidates = kernels_.narrow_some(*filter, list_.data(), candidates, masks_.data());
+    for (std::uint32_t i = 0; i < candidates; ++i) {
+      if (found_ >= kRowsAtOnce) add_found(add);
+      expand(&masks_[list_[i]], kGroupRows * list_[i], 1, true);
+    }
+    add_found(add);
+    return candidates;
+  }
 
   // The masks of the chunk's rows that pass all filters; how many groups have one.
   std::uint32_t narrow(std::uint32_t first, std::uint32_t count, std::uint32_t groups) {
@@ -127,9 +156,9 @@ class BlockWorker {
   }
 
   // The masks' rows, behind those that were found before.
-  void expand(std::uint32_t first, std::uint32_t groups, bool ask) {
+  void expand(const std::uint64_t* masks, std::uint32_t first, std::uint32_t groups, bool ask) {
     const Rows found{rows_.data() + found_,
-                     kernels_.expand(masks_.data(), groups, first, rows_.data() + found_)};
+                     kernels_.expand(masks, groups, first, rows_.data() + found_)};
     if (ask) ask_for(found);
     found_ += static_cast<std::uint32_t>(found.size());
   }
@@ -147,12 +176,21 @@ class BlockWorker {
   OpenBlock block_;
   const Kernels& kernels_;
   std::vector<Cell> cells_;
-  alignas(64) std::array<std::uint64_t, kChunkGroups> masks_;
+  alignas(64) std::array<std::uint64_t, kMaxBlockGroups> masks_;
+  std::array<std::uint32_t, kMaxBlockGroups> list_;  // Of groups.
   alignas(64) std::array<std::uint32_t, kRowsAtOnce + kChunkRows + 16> rows_;
   std::uint32_t found_ = 0;
+  bool sparse_;  // What the next block is expected to be.
 };
 
 }  // namespace
+
+bool expected_sparse(const BoundQuery& query) {
+  double passing = 1;
+  for (const auto& predicate : query.bytes)
+    passing *= predicate.passing;
+  return passing * kGroupRows < 0.25;
+}
 
 Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& team,
                         const Kernels& kernels) {

@@ -35,6 +35,15 @@ inline bool reads_all_lines(std::uint32_t candidates, std::uint32_t groups) {
   return candidates * 4 >= groups;
 }
 
+// Whether so few of a block's groups have a row that passes that the next block is narrowed as a
+// whole by one filter after the other, and by the later ones only where something is left. Long
+// streams come sooner than short ones of several columns in turn.
+inline bool is_sparse(std::uint32_t candidates, std::uint32_t groups) {
+  return candidates * 4 < groups;
+}
+// The same of the first block, by the shares that the filters let pass.
+bool expected_sparse(const BoundQuery& query);
+
 Result<ScanResult> scan(const StarVersion& star, const BoundQuery& query, Team& team,
                         const Kernels& kernels);
 

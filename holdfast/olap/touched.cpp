@@ -74,29 +74,28 @@ void count_group(const OpenBlock& block, std::uint32_t first, std::uint32_t rows
   }
 }
 
-// What scan() reads of a block.
+// What scan() reads of a block, as one worker.
 class ReadCount {
  public:
   explicit ReadCount(const OpenBlock& block) : block_(block), late_(block.late_columns().size()) {}
 
-  void add_chunk(std::uint32_t first, std::uint32_t rows) {
+  // Both return how many groups have a row that passes.
+  std::uint32_t add_by_chunk(std::uint32_t rows) {
+    std::uint32_t candidates = 0;
+    for (std::uint32_t first = 0; first < rows; first += kChunkRows)
+      candidates += add_chunk(first, std::min(kChunkRows, rows - first));
+    return candidates;
+  }
+  std::uint32_t add_by_filter(std::uint32_t rows) {
     const auto groups = (rows + kGroupRows - 1) / kGroupRows;
     set_all(rows, masks_.data());
     auto candidates = groups;
     for (const auto& filter : block_.filters()) {
-      lines_ += groups;
-      candidates = kernels(VectorWidth::kPortable)
-                       .narrow({filter.bytes + first, filter.ranges}, groups, masks_.data());
-      if (candidates == 0) return;
+      lines_ += is_sparse(candidates, groups) ? candidates : groups;
+      candidates = kernels(VectorWidth::kPortable).narrow(filter, groups, masks_.data());
     }
-    if (reads_all_lines(candidates, groups)) return add_late(first, first + rows - 1);
-    for (std::uint32_t group = 0; group < groups; ++group) {
-      for (auto mask = masks_[group]; mask != 0; mask &= mask - 1) {
-        const auto row =
-            first + group * kGroupRows + static_cast<std::uint32_t>(std::countr_zero(mask));
-        add_late(row, row);
-      }
-    }
+    add_rows(0, groups);
+    return candidates;
   }
   std::uint64_t lines() const {
     auto lines = lines_;
@@ -106,6 +105,32 @@ class ReadCount {
   }
 
  private:
+  std::uint32_t add_chunk(std::uint32_t first, std::uint32_t rows) {
+    const auto groups = (rows + kGroupRows - 1) / kGroupRows;
+    set_all(rows, masks_.data());
+    auto candidates = groups;
+    for (const auto& filter : block_.filters()) {
+      lines_ += groups;
+      candidates = kernels(VectorWidth::kPortable)
+                       .narrow({filter.bytes + first, filter.ranges}, groups, masks_.data());
+      if (candidates == 0) return 0;
+    }
+    if (reads_all_lines(candidates, groups))
+      add_late(first, first + rows - 1);
+    else
+      add_rows(first, groups);
+    return candidates;
+  }
+  // The late columns of the masks' rows.
+  void add_rows(std::uint32_t first, std::uint32_t groups) {
+    for (std::uint32_t group = 0; group < groups; ++group) {
+      for (auto mask = masks_[group]; mask != 0; mask &= mask - 1) {
+        const auto row =
+            first + group * kGroupRows + static_cast<std::uint32_t>(std::countr_zero(mask));
+        add_late(row, row);
+      }
+    }
+  }
   void add_late(std::uint64_t first, std::uint64_t last) {
     for (std::size_t i = 0; i < late_.size(); ++i) {
       const std::uint64_t width = block_.late_columns()[i].width;
@@ -115,7 +140,7 @@ class ReadCount {
 
   const OpenBlock& block_;
   std::vector<LineCount> late_;
-  std::array<std::uint64_t, kChunkGroups> masks_{};
+  std::array<std::uint64_t, kMaxBlockGroups> masks_{};
   std::uint64_t lines_ = 0;
 };
 
@@ -125,6 +150,7 @@ Result<Touched> touched(const StarVersion& star, const BoundQuery& query) {
   Touched touched;
   if (query.nothing) return touched;
   OpenBlock block(star, query);
+  bool sparse = expected_sparse(query);
   for (std::size_t number = 0; number < star.catalogue().blocks.size(); ++number) {
     HF_ASSIGN_OR_RETURN(const bool open, block.open(number));
     if (!open) continue;
@@ -133,8 +159,8 @@ Result<Touched> touched(const StarVersion& star, const BoundQuery& query) {
     for (std::uint32_t first = 0; first < rows; first += kGroupRows)
       count_group(block, first, std::min(kGroupRows, rows - first), counts);
     ReadCount read(block);
-    for (std::uint32_t first = 0; first < rows; first += kChunkRows)
-      read.add_chunk(first, std::min(kChunkRows, rows - first));
+    const auto candidates = sparse ? read.add_by_filter(rows) : read.add_by_chunk(rows);
+    sparse = is_sparse(candidates, (rows + kGroupRows - 1) / kGroupRows);
     ++touched.blocks;
     touched.lines += counts.lines();
     touched.lines_read += read.lines();

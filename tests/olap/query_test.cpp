@@ -272,6 +272,29 @@ TEST(SsbQueries, LinesThatAreReadInAStreamCountWhereSomeOfThemAreNeeded) {
   EXPECT_EQ(four.lines_read, 32u + 1 + 16);
 }
 
+// Where hardly any row is expected to pass, a filter reads lines of groups that are left only.
+TEST(SsbQueries, LinesOfGroupsThatAreRuledOutAreNotReadWhereFewPass) {
+  auto star = empty_star();
+  FactRows rows;
+  for (std::uint32_t row = 0; row < 2 * kChunkRows; ++row) {
+    for (std::size_t column = 0; column < kColumns; ++column)
+      rows.columns[column].push_back(0);
+    rows.columns[kQuantity].back() = row == 0 || row == 640 ? 1 : 50;
+    rows.columns[kDiscount].back() = row == 0 ? 1 : 10;
+    rows.columns[kRevenue].back() = row % 256;
+  }
+  StarWriter writer(*star.store);
+  writer.append(encode_block(rows, 0, rows.size())).value();
+  writer.finish("by hand", one_row_each()).value();
+  StarQuery few;
+  few.sum = Sum::kRevenues;
+  few.ranges = {{kQuantity, 1, 1}, {kDiscount, 1, 1}};
+  const auto lines =
+      touched(*star.store->version(), bind(few, star.store->catalogue()).value()).value();
+  EXPECT_EQ(lines.lines, 32u + 2 + 1);  // Of quantities, discounts and revenues.
+  EXPECT_EQ(lines.lines_read, lines.lines);
+}
+
 TEST_P(BothLayouts, ABlockWhoseBoundsReachIntoARangeIsRead) {
   // Cities by code: AFRICA 0, ASIA 1 and 2, EUROPE 3; the block has 2 and 3.
   TextTables tables;
