@@ -286,7 +286,25 @@ std::vector<std::string_view> function_names() {
   return names;
 }
 
+// What other dialects call a function, and how it is written here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kOtherDialects = {{
+    {"DATEDIFF", "TIMESTAMPDIFF(DAY, a, b)"},
+    {"DATE_TRUNC", "FLOOR(day TO MONTH)"},
+    {"IIF", "IF"},
+    {"LEN", "CHAR_LENGTH"},
+    {"LENGTH", "CHAR_LENGTH"},
+    {"NVL", "IFNULL"},
+    {"POW", "POWER"},
+    {"STRFTIME", "DATE_FORMAT"},
+    {"STRPOS", "INSTR"},
+    {"TO_CHAR", "DATE_FORMAT"},
+    {"TRUNC", "FLOOR"},
+}};
+
 std::string_view nearest_function(const std::string& name, const UserFunctions* users) {
+  for (const auto& [other, here] : kOtherDialects) {
+    if (name == other) return here;
+  }
   auto names = function_names();
   const auto of_users = users == nullptr ? std::vector<std::string_view>() : users->names();
   names.insert(names.end(), of_users.begin(), of_users.end());

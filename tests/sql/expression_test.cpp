@@ -141,6 +141,9 @@ TEST(Expression, FunctionsOfTexts) {
          {"ASCII('a')", "INT 97"}});
   EXPECT_NE(answer("REPEAT('abc', 99999999)").find("longer than 16 MiB"), std::string::npos);
   EXPECT_NE(answer("REPLCE(s, 'a', 'b')").find("did you mean REPLACE?"), std::string::npos);
+  // Names of other dialects; POW was taken for NOW.
+  EXPECT_NE(answer("POW(2, 3)").find("did you mean POWER?"), std::string::npos);
+  EXPECT_NE(answer("LENGTH(s)").find("did you mean CHAR_LENGTH?"), std::string::npos);
   EXPECT_NE(answer("LEFT(s)").find("LEFT wants 2 arguments"), std::string::npos);
 }
 
