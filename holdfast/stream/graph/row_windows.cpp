@@ -22,7 +22,7 @@ void RowWindows::Codec::encode(const Windows& windows, std::string& bytes) const
 bool RowWindows::Codec::decode(std::string_view& bytes, Windows& windows) const {
   if (bytes.size() < 8) return false;
   const auto count = take_ordered(bytes);
-  if (count < 1 || (count - 1) * group->row_slide >= group->row_size) return false;
+  if (count < 1 || count - 1 > (group->row_size - 1) / group->row_slide) return false;
   for (std::int64_t i = 0; i < count; ++i) {
     auto& window = windows.emplace_back();
     if (bytes.size() < 8) return false;

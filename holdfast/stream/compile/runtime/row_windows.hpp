@@ -68,7 +68,7 @@ class RowWindows {
     known.value.mark = {entry.version, entry.changed};
     std::int64_t count = 0;
     if (!stored_.take_begin(state, known.value.mark) || !take_ordered(state, count) || count < 1 ||
-        (count - 1) * Definition::kSlide >= Definition::kRows)
+        count - 1 > (Definition::kRows - 1) / Definition::kSlide)
       return false;
     known.value.windows.resize(static_cast<std::size_t>(count));
     for (auto& window : known.value.windows) {
