@@ -15,6 +15,8 @@
 //   clock_watermark                of Graph
 #pragma once
 
+#include <optional>
+
 #include <holdfast/stream/compile/runtime/clock_rows.hpp>
 #include <holdfast/stream/compile/runtime/corrected_groups.hpp>
 #include <holdfast/stream/compile/runtime/earliest_row.hpp>
@@ -62,7 +64,7 @@ class GraphOf : public Graph {
       const auto last = last_watermark(inputs, next);
       do {
         if (!take_one(input, next)) return flush();
-      } while (--left > 0 && input.count > 0 && input.watermark <= last);
+      } while (--left > 0 && input.count > 0 && last && input.watermark <= *last);
     }
     next = next_input(inputs);
     return flush();
@@ -111,13 +113,13 @@ class GraphOf : public Graph {
     return inputs[by_rows].rows <= inputs[by_time].rows ? by_rows : by_time;
   }
 
-  // The last watermark with which this input, which is the next, still is. Of one that takes turns
-  // by rows, kNoTime: it is asked for after each row.
-  static std::int64_t last_watermark(const GraphInput* inputs, std::size_t next) {
+  // The last watermark with which this input, which is the next, still is. None: it takes turns by
+  // rows, so that is asked for after each row.
+  static std::optional<std::int64_t> last_watermark(const GraphInput* inputs, std::size_t next) {
     auto last = kEndOfTime;
     for (std::size_t i = 0; i < TheGraph::kInputs; ++i) {
       if (i == next || inputs[i].ended || inputs[i].waits) continue;
-      if (!TheGraph::kHasWatermark[i] || !TheGraph::kHasWatermark[next]) return kNoTime;
+      if (!TheGraph::kHasWatermark[i] || !TheGraph::kHasWatermark[next]) return {};
       last = std::min(last, inputs[i].watermark - (i < next ? 1 : 0));  // Above that of `next`.
     }
     return last;
