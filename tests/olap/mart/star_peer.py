@@ -80,7 +80,7 @@ def key_of(row):
     """Equal for rows that are the same, and for few others: whole numbers with all digits."""
     def text(value):
         if type(value) is float and not value.is_integer():
-            return f'{value:.6g}'
+            return f'{value:.12g}'
         return str(int(value)) if type(value) in (int, float) else str(value)
     return tuple((value is None, str(type(value) in (int, float)), text(value)) for value in row)
 
