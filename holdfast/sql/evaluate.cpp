@@ -364,10 +364,9 @@ ExpressionPointer folded(ExpressionPointer expression,
     literal = literal && argument->operation == Operation::kLiteral;
   }
   const auto operation = expression->operation;
-  const bool varies =
-      operation == Operation::kPrepared && !expression->prepared->is_deterministic();
-  if (!literal || varies || operation == Operation::kAggregate || operation == Operation::kOver ||
-      operation == Operation::kScalarQuery || operation == Operation::kGrouping)
+  if (!literal || is_varying_call(*expression) || operation == Operation::kAggregate ||
+      operation == Operation::kOver || operation == Operation::kScalarQuery ||
+      operation == Operation::kGrouping)
     return expression;
   auto value = evaluated(*expression);
   if (!value) return expression;

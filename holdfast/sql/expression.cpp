@@ -263,9 +263,12 @@ std::size_t size_of(const Expression& expression) {
   return size;
 }
 
+bool is_varying_call(const Expression& expression) {
+  return expression.operation == Operation::kPrepared && !expression.prepared->is_deterministic();
+}
+
 const Expression* varying_call(const Expression& expression) {
-  if (expression.operation == Operation::kPrepared && !expression.prepared->is_deterministic())
-    return &expression;
+  if (is_varying_call(expression)) return &expression;
   for (const auto& argument : expression.arguments) {
     if (const auto* found = varying_call(*argument)) return found;
   }
@@ -273,7 +276,7 @@ const Expression* varying_call(const Expression& expression) {
 }
 
 bool varies(const Expression& expression) {
-  if (expression.operation == Operation::kProcessingTime || varying_call(expression) != nullptr)
+  if (expression.operation == Operation::kProcessingTime || is_varying_call(expression))
     return true;
   return std::any_of(expression.arguments.begin(), expression.arguments.end(),
                      [](const auto& argument) { return varies(*argument); });

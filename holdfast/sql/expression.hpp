@@ -119,7 +119,9 @@ std::vector<ExpressionPointer> conjuncts_of(ExpressionPointer condition);
 ExpressionPointer conjunction_of(std::vector<ExpressionPointer> conditions);  // Null of none.
 std::uint32_t depth_of(const Expression& expression);
 std::size_t size_of(const Expression& expression);  // Operations and operands in all.
-// The first call of a function that is not deterministic. Null: there is none.
+// A call of a function that is not deterministic.
+bool is_varying_call(const Expression& expression);
+// The first one in it. Null: there is none.
 const Expression* varying_call(const Expression& expression);
 // Computed again of the same row it may be another value: it reads the clock, or calls a function
 // that is not deterministic.

@@ -43,6 +43,7 @@ class NoHost : public Host {
   bool next_block(std::int64_t, std::uint64_t, BlockPlace&, Text&) override { return false; }
   void refuse_entry() override {}
   bool take_late(std::size_t, std::size_t, const Slot*, std::int64_t) override { return false; }
+  void find_span(bool, std::int64_t, ZoneSpan&) const override {}
 };
 
 }  // namespace holdfast::query

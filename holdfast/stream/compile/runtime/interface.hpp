@@ -169,7 +169,7 @@ class Host {
   virtual bool take_late(std::size_t node, std::size_t input, const Slot* columns,
                          std::int64_t watermark) = 0;
   // Of the query's time zone: around an instant, or a wall clock.
-  virtual void find_span(bool /*of_walls*/, std::int64_t /*time*/, ZoneSpan& /*span*/) const {}
+  virtual void find_span(bool of_walls, std::int64_t time, ZoneSpan& span) const = 0;
 
  protected:
   ~Host() = default;
