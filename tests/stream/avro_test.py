@@ -19,13 +19,10 @@ import sys
 import tempfile
 import zlib
 
+import test_python  # By the Python that has the packages.
 from kills import check_kills
 from typed_rows import COLUMNS, files as files_of, run as run_holdfast, write_json
 
-PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
-if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
-    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
-    os.execv(PYTHON, [PYTHON, *sys.argv])
 try:
     import cramjam  # What fastavro packs and unpacks snappy by.
     import fastavro

@@ -22,18 +22,9 @@ import sys
 import tempfile
 import time
 
-PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
-if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
-    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
-    os.execv(PYTHON, [PYTHON, *sys.argv])
-
-try:
-    import duckdb
-except ImportError:
-    duckdb = None
-
 from graph_grammar import COLUMNS, events, random_query, random_query_of_sets, rows_of, same, table, write
 from kills import stores, where
+from test_python import duckdb
 
 HOLDFAST, WORKLOADS = sys.argv[1], pathlib.Path(sys.argv[2])
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))

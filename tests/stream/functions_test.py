@@ -223,7 +223,7 @@ def main():
         unwritten(directory, cache)
         hit = kills(directory, cache, rand)
     finally:
-        shutil.rmtree(directory)
+        shutil.rmtree(directory, ignore_errors=True)
     print(f'seed {SEED}: {hit} kills{"" if HAS_COMPILER else ", nothing compiled: there is no compiler"}')
 
 

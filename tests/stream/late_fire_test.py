@@ -19,18 +19,9 @@ import subprocess
 import sys
 import tempfile
 
-PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
-if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
-    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
-    os.execv(PYTHON, [PYTHON, *sys.argv])
-
-try:
-    import duckdb
-except ImportError:
-    duckdb = None
-
 from graph_grammar import COLUMNS, DELAY, events, rows_of, same, stamp, table, write
 from kills import check_kills, stores, where
+from test_python import duckdb
 
 HOLDFAST = sys.argv[1]
 KILLS = 6

@@ -9,7 +9,6 @@ import collections
 import csv
 import datetime
 import io
-import os
 import pathlib
 import re
 import shutil
@@ -17,14 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
-if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
-    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
-    os.execv(PYTHON, [PYTHON, *sys.argv])
+from test_python import duckdb
 
-try:
-    import duckdb
-except ImportError:
+if duckdb is None:
     print('skipped: this Python has no package duckdb')
     sys.exit(77)
 

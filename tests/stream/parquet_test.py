@@ -18,22 +18,15 @@ import sys
 import tempfile
 
 from kills import check_kills
+from test_python import duckdb
 from typed_rows import COLUMNS, files, plain, run as run_holdfast, write_json
 
-PYTHON = os.environ.get('HOLDFAST_TEST_PYTHON')
-if PYTHON and not os.environ.get('HOLDFAST_TEST_PYTHON_RUNS'):
-    os.environ['HOLDFAST_TEST_PYTHON_RUNS'] = '1'  # So that it happens once.
-    os.execv(PYTHON, [PYTHON, *sys.argv])
 try:
     import pyarrow as pa
     import pyarrow.parquet as pq
 except ImportError:
     print('skipped: no pyarrow (HOLDFAST_TEST_PYTHON names a Python that has it)')
     sys.exit(77)
-try:
-    import duckdb
-except ImportError:
-    duckdb = None
 
 HOLDFAST = sys.argv[1]
 os.environ['HOLDFAST_PEER_PYTHON'] = sys.executable
