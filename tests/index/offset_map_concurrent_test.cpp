@@ -231,7 +231,9 @@ TEST_P(OffsetMapConcurrent, BatchesLatchInOneOrderAndAreExclusive) {
       Session session(domain, *map);
       OffsetMap::LatchedMany many;
       std::mt19937_64 random(t);
-      for (std::uint64_t round = 0; round < 3'000 * kScale; ++round) {
+      // Until the grower has had a turn: on a busy machine the batches are over before it starts.
+      for (std::uint64_t round = 0; round < 3'000 * kScale || map->rehashes() == rehashes;
+           ++round) {
         std::vector<std::uint64_t> accounts, hashes;
         for (std::uint64_t i = 0, n = random() % 5 + 2; i < n; ++i)
           accounts.push_back(random() % kAccounts);
@@ -269,7 +271,6 @@ TEST_P(OffsetMapConcurrent, BatchesLatchInOneOrderAndAreExclusive) {
   for (std::uint64_t i = 0; i < kAccounts; ++i)
     sum += map->find(crowded(i), account(i)).number & 0xffffffff;
   EXPECT_EQ(sum, kAccounts * kStart);
-  EXPECT_GT(map->rehashes(), rehashes);
 }
 
 // A scan while others write sees every key that stays, once.
