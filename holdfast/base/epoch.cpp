@@ -54,14 +54,14 @@ std::uint64_t EpochDomain::oldest_guard() {
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
     oldest = std::min(oldest, observe(*slot));
   }
-  return oldest;
+  return oldest == kIdle ? kIdle : oldest & ~kWrites;
 }
 
 void EpochDomain::retire(void* object, Deleter deleter) {
   bool full;
   {
     const Lock lock(retired_mutex_);
-    retired_.push_back({object, deleter, epoch_.fetch_add(1, std::memory_order_acq_rel)});
+    retired_.push_back({object, deleter, epoch_.fetch_add(kStep, std::memory_order_acq_rel)});
     full = retired_.size() >= collect_at_;
   }
   if (full && collecting_.try_lock()) {
@@ -96,13 +96,27 @@ std::size_t EpochDomain::collect_locked() {
   return waiting;
 }
 
-void EpochDomain::synchronize() {
-  const std::uint64_t stamp = epoch_.fetch_add(1, std::memory_order_acq_rel);
+// For those entered before this call that `concerns(what the guard announced)`.
+template <class Concerns>
+void EpochDomain::wait_for_guards(Concerns&& concerns) {
+  const std::uint64_t stamp = epoch_.fetch_add(kStep, std::memory_order_acq_rel);
   fence_.heavy();
   for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
-    for (SpinWait wait; observe(*slot) <= stamp;)
+    const auto waits = [&] {
+      const std::uint64_t announced = observe(*slot);
+      return concerns(announced) && (announced & ~kWrites) <= stamp;
+    };
+    for (SpinWait wait; waits();)
       wait();
   }
+}
+
+void EpochDomain::synchronize() {
+  wait_for_guards([](std::uint64_t) { return true; });
+}
+
+void EpochDomain::synchronize_writers() {
+  wait_for_guards([](std::uint64_t announced) { return (announced & kWrites) != 0; });
 }
 
 std::size_t EpochDomain::retired() const {

@@ -7,7 +7,8 @@
 //   domain.retire(old, [](void* p) { … });             // then retire: freed some time later.
 //
 // Guarantee  An object that was unlinked before retire() is not freed while a guard lives that was
-//            entered before. synchronize() returns when every guard entered before it has ended.
+//            entered before. synchronize() returns when every guard entered before it has ended,
+//            synchronize_writers() when every guard of a writer has.
 // How        A guard stores the epoch that it entered in; retire() stamps the object with the
 //            epoch and raises it. An object is freed when every guard that lives is younger than
 //            its stamp. Readers pay one plain store at either end: the store-load fence that
@@ -46,12 +47,16 @@ class EpochDomain {
   // A place to enter from. Any number; places are reused. O(participants).
   Participant join();
 
+  // What a guard is entered for. synchronize_writers() waits for writers only.
+  enum class Role : std::uint8_t { kReader, kWriter };
+
   // Until the guard ends, nothing retired from now on is freed. Guards of one participant nest; an
-  // inner one costs an increment. Keep guards short: they hold back all freeing.
-  Guard enter(Participant& participant);
+  // inner one costs an increment, and the outermost one's role counts. Keep guards short: they hold
+  // back all freeing.
+  Guard enter(Participant& participant, Role role = Role::kReader);
   // The same without the count, for a participant that is outside(): two stores in all. Nothing
   // else is entered by it meanwhile.
-  Brief enter_briefly(Participant& participant);
+  Brief enter_briefly(Participant& participant, Role role = Role::kReader);
   // The guard of a Brief that was left open.
   Guard continues(Participant& participant);
 
@@ -67,18 +72,23 @@ class EpochDomain {
 
   // Waits until every guard entered before this call has ended. The caller holds none.
   void synchronize();
+  // The same for the guards of writers. A guard that is entered later sees what was stored before
+  // this call.
+  void synchronize_writers();
 
   bool asymmetric() const { return fence_.asymmetric(); }
   std::size_t retired() const;  // Objects that wait.
 
  private:
   static constexpr std::uint64_t kIdle = ~std::uint64_t{0};
+  static constexpr std::uint64_t kStep = 2;    // From one epoch to the next:
+  static constexpr std::uint64_t kWrites = 1;  // this bit says that a writer entered.
   // Objects that may wait before retire() tries to free: what is held back against one membarrier
   // (some microseconds) per so many objects.
   static constexpr std::size_t kCollectEvery = 8;
 
   struct alignas(kCacheLineBytes) Slot {
-    std::atomic<std::uint64_t> epoch{kIdle};  // Of the outermost guard.
+    std::atomic<std::uint64_t> epoch{kIdle};  // Of the outermost guard; kWrites.
     std::uint32_t depth = 0;                  // Guards of the participant; its thread's only.
     std::atomic<bool> taken{true};
     EpochDomain* domain = nullptr;
@@ -90,13 +100,15 @@ class EpochDomain {
     std::uint64_t stamp;
   };
 
-  void announce(Slot& slot);
+  void announce(Slot& slot, Role role);
   Slot* first_slot();
   static std::uint64_t observe(Slot& slot);
   std::uint64_t oldest_guard();
+  template <class Concerns>
+  void wait_for_guards(Concerns&& concerns);
   std::size_t collect_locked() HF_REQUIRES(collecting_) HF_EXCLUDES(retired_mutex_);
 
-  alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{1};
+  alignas(kCacheLineBytes) std::atomic<std::uint64_t> epoch_{kStep};
   const AsymmetricFence fence_;
   alignas(kCacheLineBytes) std::atomic<Slot*> slots_{nullptr};
   KernelMutex collecting_ HF_ACQUIRED_BEFORE(retired_mutex_);  // Held while deleters run.
@@ -173,25 +185,26 @@ inline EpochDomain::Guard EpochDomain::continues(Participant& participant) {
   return Guard(participant.slot_);
 }
 
-inline EpochDomain::Brief EpochDomain::enter_briefly(Participant& participant) {
+inline EpochDomain::Brief EpochDomain::enter_briefly(Participant& participant, Role role) {
   Slot& slot = *participant.slot_;
   HF_DCHECK(slot.domain == this && slot.depth == 0);
-  announce(slot);
+  announce(slot, role);
   return Brief(slot);
 }
 
-inline EpochDomain::Guard EpochDomain::enter(Participant& participant) {
+inline EpochDomain::Guard EpochDomain::enter(Participant& participant, Role role) {
   Slot& slot = *participant.slot_;
   HF_DCHECK(slot.domain == this);
-  if (slot.depth++ == 0) announce(slot);
+  if (slot.depth++ == 0) announce(slot, role);
   return Guard(&slot);
 }
 
 // The epoch may be old when it is stored: then the guard holds back more than it must, never less.
 // A thread that frees and does not see this store has fenced before us. Then all that it had
 // unlinked is unlinked for the reads that follow.
-inline void EpochDomain::announce(Slot& slot) {
-  const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
+inline void EpochDomain::announce(Slot& slot, Role role) {
+  const std::uint64_t epoch =
+      epoch_.load(std::memory_order_acquire) | (role == Role::kWriter ? kWrites : 0);
 #ifdef HF_TSAN
   slot.epoch.exchange(epoch, std::memory_order_seq_cst);  // TSan does not know fences.
 #else

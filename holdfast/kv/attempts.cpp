@@ -19,6 +19,18 @@ Status BasicAttempts<R>::check_sizes(std::uint64_t key_bytes, std::uint64_t valu
 }
 
 template <class R>
+EpochDomain::Guard BasicAttempts<R>::begin_behind_hold(Session& own, EpochDomain::Guard guard) {
+  do {
+    guard.end();
+    const bool nested = whole_store(rooms_).inside();
+    if (!nested) rooms_.gate.wait_while_held();
+    guard = rooms_.epochs.enter(own.participant, EpochDomain::Role::kWriter);
+    if (nested) break;
+  } while (rooms_.gate.held());
+  return guard;
+}
+
+template <class R>
 Status BasicAttempts<R>::take_back() {
   Session& own = rooms_.sessions.of_this_thread();
   if (!std::exchange(own.undone, false)) return {};

@@ -3,12 +3,14 @@
 //
 //   a full medium     room is made (maintenance.hpp), and the attempt is made again
 //   a run refused     its writer pauses (pace.hpp), and the attempt is made again
+//   a hold            its writer waits before the attempt (write_gate.hpp)
 //   another failure   what the attempt had appended is marked dead on the medium, so that it does
 //                     not appear after a crash
 //
 // Threads    Any.   Errors  see store.hpp.
 #pragma once
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/maintenance.hpp>
 #include <holdfast/kv/rooms.hpp>
 
@@ -27,6 +29,14 @@ class BasicAttempts {
       return {};
     return rooms_.gate.check(rooms_.effective(options) == Durability::kPower);
   }
+  // The guard of an attempt. Waits while writes are held, but not within another write of the same
+  // thread: the hold waits for that one.
+  EpochDomain::Guard begin(Session& own) {
+    auto guard = rooms_.epochs.enter(own.participant, EpochDomain::Role::kWriter);
+    if (HF_MUTANT("K165", !rooms_.gate.held(), true)) [[likely]]
+      return guard;
+    return begin_behind_hold(own, std::move(guard));
+  }
   // For a verb whose first attempt failed. Where it found the medium full, `outcome` becomes that
   // of `again()`, which is called when dead records have made room.
   template <class Outcome, class Attempt>
@@ -38,6 +48,8 @@ class BasicAttempts {
   Status take_back();
 
  private:
+  [[gnu::noinline, gnu::cold]] EpochDomain::Guard begin_behind_hold(Session& own,
+                                                                    EpochDomain::Guard guard);
   // For sizes that may be too large.
   static_assert(kMaxKeyBytes >= 1 << 16 && kMaxValueBytes >= std::uint64_t{1} << 32);
   [[gnu::noinline, gnu::cold]] static Status check_sizes(std::uint64_t key_bytes,

@@ -99,7 +99,7 @@ Result<Version> Batches::try_write(const WriteBatch& batch, WriteOptions options
   if (members.empty()) return rooms_.sequences.next() - 1;
 
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   std::vector<std::uint64_t> hashes, puts;
   hashes.reserve(members.size());
   puts.reserve(members.size());

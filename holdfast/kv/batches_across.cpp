@@ -199,7 +199,7 @@ Result<Version> Batches::try_write_across(const WriteBatch& batch,
   Across all = gather(rooms_, own, batch, spaces);
   if (all.members.empty()) return rooms_.sequences.next() - 1;
 
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   for (;;) {
     Part* full = nullptr;
     for (auto& [id, part] : all.parts) {

@@ -19,10 +19,9 @@ class OfAllSpaces {
  public:
   explicit OfAllSpaces(Rooms& rooms) : rooms_(rooms) {
     rooms.spaces.for_each([this](SpaceRooms& space) { spaces_.push_back(&space); });
-    for_each([](auto& of) { of.versions.announce(); });
+    const WriteGate::Hold hold(rooms.gate, rooms.epochs);
     version_ = rooms.sequences.lapse();
     for_each([this](auto& of) { of.versions.enter(version_); });
-    rooms.epochs.synchronize();  // Writers that drew an older sequence are done.
   }
   ~OfAllSpaces() {
     for_each([this](auto& of) {

@@ -25,7 +25,7 @@ Result<Version> BasicWrites<R>::try_put_if(Bytes key, Bytes value, Condition con
   KeyIndex& index = rooms_.index;
   const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   Place place = index.place(record.hash);
   for (;;) {
     auto home = index.latch(place, own);
@@ -93,7 +93,7 @@ Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::stri
   HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   Place place = index.place(index.hash(key));
   auto home = index.latch(place, own);
   Entry entry = home.find(index.matches(key));

@@ -145,8 +145,6 @@ struct Cursor::State {
   }
   static Packed pack_keys(SpaceCore& core, index::ordered::Cursor& keys, Packing& packing,
                           RecordAt& next);
-  static const Rooms& whole_store(const Rooms& rooms) { return rooms; }
-  static const Rooms& whole_store(const SpaceRooms& rooms) { return rooms.store; }
   template <class R>
   bool look_up(const BasicReads<R>& reads, std::string_view key) {
     const auto version_of = [](const RecordView& found, Bytes) { return found.sequence(); };

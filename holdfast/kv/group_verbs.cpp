@@ -85,7 +85,9 @@ template <class R>
 std::size_t BasicGroupVerbs<R>::run_together(std::span<Operation> operations,
                                              Durability durability) {
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const bool reads = std::all_of(operations.begin(), operations.end(),
+                                 [](const Operation& operation) { return operation.reads(); });
+  const auto guard = reads ? rooms_.epochs.enter(own.participant) : writes_.attempts().begin(own);
   const std::size_t end = append(own, operations, durability);
   if (rooms_.medium.paged())
     fetch(operations.first(end));

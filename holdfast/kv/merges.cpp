@@ -98,7 +98,7 @@ Result<Version> BasicMerges<R>::try_merge(Bytes key, Bytes operand, MergeFunctio
   Session& own = rooms_.sessions.of_this_thread();
   const std::uint64_t hash = index.hash(key);
   for (;;) {
-    auto guard = rooms_.epochs.enter(own.participant);
+    auto guard = attempts_.begin(own);
     Place place = index.place(hash);
     auto home = index.latch(place, own);
     const Entry entry = home.find(index.matches(key));

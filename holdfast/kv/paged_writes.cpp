@@ -22,7 +22,7 @@ Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, Wri
   Session& own = rooms_.sessions.of_this_thread();
   if (rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, Displaced::kSettledAtOnce));
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   Place place = rooms_.index.place(record.hash);
   const Seen unread = rooms_.displaced->to_displace(place);
   Appended appended;
@@ -54,7 +54,7 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   std::array<Place, kPagedGroup> places;
   std::array<Seen, kPagedGroup> unread;
   std::array<Appended, kPagedGroup> appended;
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   const std::size_t first = done;
   const std::size_t size = std::min(kPagedGroup, keys.size() - first);
   const auto record_at = [&](std::size_t i) {
@@ -99,7 +99,7 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
 template <class R>
 Result<bool> BasicWrites<R>::try_erase_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   KeyIndex& index = rooms_.index;
   Place place = index.place(record.hash);
   // As on other media: a tag that matches is enough for a tombstone. Where something stands apart,

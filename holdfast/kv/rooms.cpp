@@ -38,7 +38,7 @@ Rooms::Rooms(Medium given, const StoreOptions& asked, const Superblock& found)
       index(records, expiry, key_hash_of(superblock), options.verify_reads),
       displaced(medium.paged() ? std::make_unique<Displaced>(medium, table, records, index, epochs)
                                : nullptr),
-      versions(records, index, sequences, epochs),
+      versions(records, index, sequences, epochs, gate),
       appender(medium, table, records, sequences, gate, upkeep.pace, group, kDefaultSpace,
                [this] { ask_if_short(index); }),
       spaces(*this),

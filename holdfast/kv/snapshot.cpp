@@ -13,9 +13,6 @@ Error empty_snapshot() {
           "under way took it"};
 }
 
-const Rooms& whole_store(const Rooms& rooms) { return rooms; }
-const Rooms& whole_store(const SpaceRooms& rooms) { return rooms.store; }
-
 }  // namespace
 
 // A snapshot of a keyspace needs no guard: a space that has snapshots is not dropped.
@@ -102,8 +99,7 @@ Result<std::vector<Snapshot>> Store<>::snapshots(std::span<const Space> spaces) 
   return core()->snapshots(spaces);
 }
 
-// As for a checkpoint: all spaces are told before the version is drawn. A writer that draws a newer
-// version keeps what it supersedes. Writers that drew an older version are waited for.
+// As for a checkpoint: one sequence for all spaces, while writes to any of them are held.
 Result<std::vector<Snapshot>> StoreCore::snapshots(std::span<const Space> spaces) {
   if (rooms.inside())
     return Error{Errc::kBusy, "a verb that is under way has called this; take them later"};
@@ -116,10 +112,12 @@ Result<std::vector<Snapshot>> StoreCore::snapshots(std::span<const Space> spaces
     for (const auto& one : used)
       visit(one.rooms.versions);
   };
-  for_each([](Versions& versions) { versions.announce(); });
-  const Version version = rooms.sequences.lapse();
-  for_each([&](Versions& versions) { versions.enter(version); });
-  HF_MUTANT("K140", rooms.epochs.synchronize(), void());
+  Version version = 0;
+  {
+    const WriteGate::Hold hold(rooms.gate, rooms.epochs);
+    version = rooms.sequences.lapse();
+    for_each([&](Versions& versions) { versions.enter(version); });
+  }
   settle_displaced();
   const std::uint64_t clock = rooms.expiry.clock();
   std::vector<Snapshot> taken;

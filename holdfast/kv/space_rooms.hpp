@@ -47,5 +47,7 @@ struct SpaceRooms {
 
 inline std::uint16_t id_of(const Rooms&) { return kDefaultSpace; }
 inline std::uint16_t id_of(const SpaceRooms& space) { return space.id; }
+inline const Rooms& whole_store(const Rooms& rooms) { return rooms; }
+inline const Rooms& whole_store(const SpaceRooms& space) { return space.store; }
 
 }  // namespace holdfast::kv

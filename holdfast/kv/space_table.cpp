@@ -35,7 +35,7 @@ SpaceRooms::SpaceRooms(Rooms& of, std::uint16_t number, std::unique_ptr<OffsetMa
       expiry(of.expiry),
       sessions(epochs, table, &of.spaces.users()),
       index(records, of.expiry, key_hash_of(of.superblock), of.options.verify_reads),
-      versions(records, index, sequences, epochs),
+      versions(records, index, sequences, epochs, gate),
       appender(medium, table, records, sequences, gate, upkeep.pace, group, id,
                [this] { store.ask_if_short(index); }) {
   index.adopt(std::move(map));

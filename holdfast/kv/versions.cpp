@@ -17,30 +17,20 @@ void Versions::publish(Open open) {
   }
 }
 
-// Sequences that lanes have in reserve lapse between announce() and enter(), so that none below the
-// snapshot's is drawn from there on. A writer that draws a newer one sees that a snapshot is open.
-// Until the snapshot is in the list, writers take every record for one that it can see.
-void Versions::announce() {
+void Versions::enter(std::uint64_t version) {
   const Lock lock(mutex_);  // Not while close() drops what nobody is left to see.
   held_.fetch_add(1, std::memory_order_seq_cst);
   open_.fetch_add(1, std::memory_order_seq_cst);
-  opening_.fetch_add(1, std::memory_order_seq_cst);
-}
-
-void Versions::enter(std::uint64_t version) {
-  const Lock lock(mutex_);
   const Open* const present = versions_.load(std::memory_order_relaxed);
   Open open = present == nullptr ? Open() : *present;
   open.insert(std::upper_bound(open.begin(), open.end(), version), version);
   publish(std::move(open));
-  opening_.fetch_sub(1, std::memory_order_release);
 }
 
 std::uint64_t Versions::open() {
-  announce();
+  const WriteGate::Hold hold(gate_, epochs_);
   const std::uint64_t version = sequences_.lapse();
   enter(version);
-  epochs_.synchronize();  // A writer that drew one before is done when this returns.
   return version;
 }
 
@@ -51,7 +41,6 @@ std::uint64_t Versions::oldest() const {
 }
 
 bool Versions::is_visible(std::uint64_t sequence, std::uint64_t next) const {
-  if (opening_.load(std::memory_order_acquire) != 0) return true;
   const Open* const open = versions_.load(std::memory_order_acquire);
   if (open == nullptr) return false;
   const auto first = std::lower_bound(open->begin(), open->end(), sequence);

@@ -25,17 +25,17 @@ namespace holdfast::kv {
 
 class Versions {
  public:
-  Versions(const Records& records, KeyIndex& index, Sequences& sequences, EpochDomain& epochs)
-      : records_(records), index_(index), sequences_(sequences), epochs_(epochs) {}
+  Versions(const Records& records, KeyIndex& index, Sequences& sequences, EpochDomain& epochs,
+           WriteGate& gate)
+      : records_(records), index_(index), sequences_(sequences), epochs_(epochs), gate_(gate) {}
   ~Versions();
   Versions(const Versions&) = delete;
 
-  // The sequence of a new snapshot: it sees what was acknowledged before, and nothing newer. The
-  // caller is in no guard.
+  // The sequence of a new snapshot. Writes are held: it sees what was published before, and nothing
+  // that is published later. The caller is in no guard.
   std::uint64_t open();
-  // The same for several Versions, of one store: announce() to all, then one Sequences::lapse(),
-  // then enter() to all, then EpochDomain::synchronize().
-  void announce();
+  // The same for several Versions, of one store: under a WriteGate::Hold one Sequences::lapse(),
+  // then enter() to all.
   void enter(std::uint64_t version);
   // Ends one, and drops the versions that only it could see: `table` learns that they are dead.
   void close(std::uint64_t version, Session& session, BlockTable& table);
@@ -102,9 +102,9 @@ class Versions {
   KeyIndex& index_;
   Sequences& sequences_;
   EpochDomain& epochs_;
+  WriteGate& gate_;
   alignas(kCacheLineBytes) std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> held_{0};
-  std::atomic<std::uint64_t> opening_{0};       // Snapshots that are open and not in the list yet.
   std::atomic<const Open*> versions_{nullptr};  // Null: none. Replaced as a whole.
   std::atomic<bool> any_left_{false};
   std::vector<std::uint64_t> left_ HF_GUARDED_BY(mutex_);

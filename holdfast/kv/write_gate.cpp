@@ -1,5 +1,6 @@
 #include <holdfast/kv/write_gate.hpp>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/event_queue.hpp>
 
 namespace holdfast::kv {
@@ -35,6 +36,23 @@ void WriteGate::fail_in_doubt(const Error& error) {
   if (!failure_ && events_ != nullptr) events_->post(FailureEvent{error});
   if (!failure_) failure_ = error;
   close();
+}
+
+WriteGate::Hold::Hold(WriteGate& gate, EpochDomain& epochs) HF_ACQUIRE(gate.holding_)
+    : gate_(gate) {
+  gate.holding_.lock();
+  gate.held_.store(true, std::memory_order_release);
+  gate.takes_all_.store(false, std::memory_order_release);
+  HF_MUTANT("K140", epochs.synchronize_writers(), void());
+}
+
+WriteGate::Hold::~Hold() HF_RELEASE(gate_.holding_) {
+  {
+    const Lock lock(gate_.mutex_);
+    gate_.held_.store(false, std::memory_order_release);
+    gate_.takes_all_.store(gate_.open() && gate_.gives_power_, std::memory_order_release);
+  }
+  gate_.holding_.unlock();
 }
 
 std::optional<Error> WriteGate::failure() const {

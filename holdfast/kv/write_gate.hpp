@@ -4,6 +4,11 @@
 // medium refused, since what is on the medium is then in doubt. In a child that fork() made it is
 // closed for all else, too: a thread of the parent may hold a lock or a latch of the child's copy
 // for ever, and frees what the child would read.
+//
+// Held while a snapshot gets its place among the writes: they wait then, none is refused.
+//
+// Invariant  A write asks held() in its guard, a writer's. So a Hold waits for it, or it for the
+//            Hold.
 // Threads    Any.
 #pragma once
 
@@ -11,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include <holdfast/base/epoch.hpp>
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/base/result.hpp>
 
@@ -30,9 +36,14 @@ class WriteGate {
         open_(!read_only),
         takes_all_(open() && gives_power_) {}
 
+  class Hold;
+
   bool open() const { return open_.load(std::memory_order_acquire); }
-  // Open, for writes of any durability.
+  // Open and not held, for writes of any durability.
   bool takes_all() const { return takes_all_.load(std::memory_order_acquire); }
+  bool held() const { return held_.load(std::memory_order_acquire); }
+  // Returns when a Hold that was there has ended. The caller is in no guard.
+  void wait_while_held() { const Lock lock(holding_); }
   bool read_only() const { return read_only_; }
   bool gives_power() const { return gives_power_; }
   bool left_to_parent() const { return left_to_parent_; }
@@ -74,8 +85,22 @@ class WriteGate {
   bool left_to_parent_ = false;
   std::atomic<bool> open_;
   std::atomic<bool> takes_all_;
+  std::atomic<bool> held_{false};
+  Mutex holding_ HF_ACQUIRED_BEFORE(mutex_);  // By one Hold at a time.
   mutable Mutex mutex_;
   std::optional<Error> failure_ HF_GUARDED_BY(mutex_);
+};
+
+// While it lives, no write is under way and none begins. Making it takes until those under way are
+// done; readers are not waited for. The caller is in no guard and holds nothing that a write needs.
+class WriteGate::Hold {
+ public:
+  Hold(WriteGate& gate, EpochDomain& epochs);
+  ~Hold();
+  Hold(const Hold&) = delete;
+
+ private:
+  WriteGate& gate_;
 };
 
 }  // namespace holdfast::kv

@@ -32,7 +32,7 @@ Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions 
     if (rooms.displaced) return try_put_on_pages(record, options);
   }
   Session& own = rooms.sessions.of_this_thread();
-  const auto guard = rooms.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
   if (rooms.index.is_ordered()) [[unlikely]]
@@ -87,7 +87,7 @@ Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
     if (rooms.displaced) return try_erase_on_pages(record, options);
   }
   Session& own = rooms.sessions.of_this_thread();
-  const auto guard = rooms.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
   // An absent key leaves no trace on the medium, except about one in 10^4, whose tag another key
@@ -139,7 +139,7 @@ Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t o
   R& rooms = rooms_;
   HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   Session& own = rooms.sessions.of_this_thread();
-  auto guard = rooms.epochs.enter(own.participant);
+  auto guard = attempts_.begin(own);
   Place place = rooms.index.place(rooms.index.template hash<Path>(key));
   for (;;) {
     // The misses before the latch, which as a locked instruction waits for the fence of the

@@ -61,7 +61,7 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
     HF_RETURN_IF_ERROR(put_group_on_pages(keys, values, options, done));
   Session& own = rooms.sessions.of_this_thread();
   while (done < keys.size()) {
-    const auto guard = rooms.epochs.enter(own.participant);
+    const auto guard = attempts_.begin(own);
     const std::size_t first = done, size = std::min(Session::kGroup, keys.size() - first);
     std::size_t written = 0;
     Status failed;
@@ -103,7 +103,7 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
 template <class R>
 Status BasicWrites<R>::put_within(Bytes key, Bytes value, Purpose purpose, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
-  const auto guard = rooms_.epochs.enter(own.participant);
+  const auto guard = attempts_.begin(own);
   const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
   Place place = rooms_.index.place(record.hash);
   Appended appended;

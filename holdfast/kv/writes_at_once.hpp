@@ -23,10 +23,10 @@ struct LatchedWord {
   std::uint64_t* word = nullptr;
 };
 
-// The calling thread's, where it may write at once; else null.
+// The calling thread's, where it may write at once if the gate then takes_all(); else null.
 inline Session* writes_at_once(Rooms& rooms) {
   Session* const own = rooms.sessions.used_last();
-  return own != nullptr && own->participant.outside() && rooms.gate.takes_all() ? own : nullptr;
+  return own != nullptr && own->participant.outside() ? own : nullptr;
 }
 
 template <class Path>
@@ -35,13 +35,14 @@ WriteRest put_at_once(Rooms& rooms, Bytes key, Bytes value, PutOutcome& outcome,
   Session* const own = writes_at_once(rooms);
   if (!Path::is_usual(key.size(), value.size()) || own == nullptr) [[unlikely]]
     return WriteRest::kAll;
-  auto guard = rooms.epochs.enter_briefly(own->participant);
+  auto guard = rooms.epochs.enter_briefly(own->participant, EpochDomain::Role::kWriter);
   const NewRecord record{RecordKind::kPut, rooms.index.hash<Path>(key), key, value};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
   prefetch_for_read(place.home + 1);
-  if (own->lane.revoked.load(std::memory_order_acquire) != 0 || !own->notes.has_room() ||
-      !rooms.appender.append_at_once<Path>(own->lane, record, appended)) [[unlikely]] {
+  if (!rooms.gate.takes_all() || own->lane.revoked.load(std::memory_order_acquire) != 0 ||
+      !own->notes.has_room() || !rooms.appender.append_at_once<Path>(own->lane, record, appended))
+      [[unlikely]] {
     return WriteRest::kAll;
   }
   own->count(1, appended.padded_bytes / kCacheLineBytes);
@@ -80,7 +81,7 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   Session* const own = writes_at_once(rooms);
   if (key.size() != 16 || own == nullptr) [[unlikely]]
     return WriteRest::kAll;
-  auto guard = rooms.epochs.enter_briefly(own->participant);
+  auto guard = rooms.epochs.enter_briefly(own->participant, EpochDomain::Role::kWriter);
   const NewRecord record{RecordKind::kErase, rooms.index.hash<Path>(key), key, {}};
   const Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
@@ -90,8 +91,9 @@ WriteRest erase_at_once(Rooms& rooms, Bytes key, Appended& appended) {
   Seen old;
   if (!map.glance<typename Path::Probing>(
           place, [](Line) { return true; }, old) ||
-      !old || own->lane.revoked.load(std::memory_order_acquire) != 0 || !own->notes.has_room() ||
-      !rooms.appender.append_at_once<Path>(own->lane, record, appended)) [[unlikely]] {
+      !old || !rooms.gate.takes_all() || own->lane.revoked.load(std::memory_order_acquire) != 0 ||
+      !own->notes.has_room() || !rooms.appender.append_at_once<Path>(own->lane, record, appended))
+      [[unlikely]] {
     return WriteRest::kAll;
   }
   own->count(1, 1);
@@ -146,9 +148,10 @@ bool latch_word_at_once(Rooms& rooms, Bytes key, std::uint32_t offset_bytes, Lat
   // Both are asked for before the hash is made.
   if (own == nullptr || !is_of_two_words(key.size())) [[unlikely]]
     return false;
-  auto guard = rooms.epochs.enter_briefly(own->participant);
+  auto guard = rooms.epochs.enter_briefly(own->participant, EpochDomain::Role::kWriter);
   latched.own = own;
-  if (!latch_word_in_guard<Path, kBehind>(rooms, rooms.index.hash<Path>(key), key, offset_bytes,
+  if (!rooms.gate.takes_all() ||
+      !latch_word_in_guard<Path, kBehind>(rooms, rooms.index.hash<Path>(key), key, offset_bytes,
                                           latched)) [[unlikely]]
     return false;
   guard.leave_open();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -43,6 +44,52 @@ TEST_P(Epoch, AGuardEnteredAfterDoesNotHoldBack) {
   const auto guard = domain_.enter(reader);
   domain_.retire(new int(2), count_freed);
   EXPECT_EQ(domain_.collect(), 1u);
+  EXPECT_EQ(freed, 1);
+}
+
+// A thread that calls a function of the domain, which is to wait until release() is called.
+template <class Call, class Release>
+void expect_waits(Call&& call, Release&& release) {
+  std::atomic<bool> done{false};
+  std::thread waits([&] {
+    call();
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(done);
+  release();
+  waits.join();
+}
+
+TEST_P(Epoch, SynchronizeWaitsForReadersAndWriters) {
+  auto participant = domain_.join();
+  for (const auto role : {EpochDomain::Role::kReader, EpochDomain::Role::kWriter}) {
+    auto guard = domain_.enter(participant, role);
+    expect_waits([&] { domain_.synchronize(); }, [&] { guard.end(); });
+  }
+}
+
+TEST_P(Epoch, SynchronizeWritersWaitsForWritersOnly) {
+  auto reader = domain_.join(), writer = domain_.join();
+  const auto reads = domain_.enter(reader);
+  domain_.synchronize_writers();
+  auto writes = domain_.enter(writer, EpochDomain::Role::kWriter);
+  {
+    const auto inner = domain_.enter(writer);  // The outermost one's role counts.
+  }
+  expect_waits([&] { domain_.synchronize_writers(); }, [&] { writes.end(); });
+  domain_.synchronize_writers();
+}
+
+// What was unlinked before is freed when the writer has ended, as beside a reader.
+TEST_P(Epoch, AWriterHoldsBackWhatAReaderDoes) {
+  auto writer = domain_.join();
+  auto guard = domain_.enter(writer, EpochDomain::Role::kWriter);
+  domain_.retire(new int(1), count_freed);
+  EXPECT_EQ(domain_.collect(), 1u);
+  guard.end();
+  guard = domain_.enter(writer, EpochDomain::Role::kWriter);
+  EXPECT_EQ(domain_.collect(), 0u);
   EXPECT_EQ(freed, 1);
 }
 

@@ -105,7 +105,7 @@ TEST_P(MergeConcurrent, ListsAreWholeAndInOrder) {
   threads.emplace_back([&] {
     Random random(100);
     std::string value;
-    while (writing != 0) {
+    while (writing != 0 || reads == 0) {
       const auto found = store.get(key_of(random.below(kKeys)), value);
       if (!found && found.code() != Errc::kNotFound) complaints.unless(found, "get");
       if (found && !is_sound(value)) complaints.add("get: no list of whole additions");
@@ -143,7 +143,6 @@ TEST_P(MergeConcurrent, ListsAreWholeAndInOrder) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(complaints.text(), "");
-  EXPECT_GT(reads, 0u);
   ASSERT_TRUE(store.reclaim());
   const Contents contents = contents_of(store);
   std::uint64_t bytes = 0;

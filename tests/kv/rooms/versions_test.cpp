@@ -32,7 +32,7 @@ class Chains : public OnRecords {
   void close(std::uint64_t version) { versions_.close(version, session_, rooms_.table); }
   bool dead(Line line) { return rooms_.table.is_dead(line.number); }
 
-  Versions versions_{rooms_.records, rooms_.index, rooms_.sequences, rooms_.epochs};
+  Versions versions_{rooms_.records, rooms_.index, rooms_.sequences, rooms_.epochs, rooms_.gate};
 };
 
 TEST_F(Chains, ASnapshotLiesBetweenWhatWasAndWhatComes) {
