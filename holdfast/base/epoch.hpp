@@ -51,8 +51,8 @@ class EpochDomain {
   enum class Role : std::uint8_t { kReader, kWriter };
 
   // Until the guard ends, nothing retired from now on is freed. Guards of one participant nest; an
-  // inner one costs an increment, and the outermost one's role counts. Keep guards short: they hold
-  // back all freeing.
+  // inner one costs an increment, and the outermost one's role counts: no writer within a reader.
+  // Keep guards short: they hold back all freeing.
   Guard enter(Participant& participant, Role role = Role::kReader);
   // The same without the count, for a participant that is outside(): two stores in all. Nothing
   // else is entered by it meanwhile.
@@ -196,6 +196,8 @@ inline EpochDomain::Guard EpochDomain::enter(Participant& participant, Role role
   Slot& slot = *participant.slot_;
   HF_DCHECK(slot.domain == this);
   if (slot.depth++ == 0) announce(slot, role);
+  // A writer within a reader's guard would not be waited for.
+  HF_DCHECK(role == Role::kReader || (slot.epoch.load(std::memory_order_relaxed) & kWrites) != 0);
   return Guard(&slot);
 }
 

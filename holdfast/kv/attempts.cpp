@@ -20,14 +20,12 @@ Status BasicAttempts<R>::check_sizes(std::uint64_t key_bytes, std::uint64_t valu
 
 template <class R>
 EpochDomain::Guard BasicAttempts<R>::begin_behind_hold(Session& own, EpochDomain::Guard guard) {
-  do {
-    guard.end();
-    const bool nested = whole_store(rooms_).inside();
-    if (!nested) rooms_.gate.wait_while_held();
-    guard = rooms_.epochs.enter(own.participant, EpochDomain::Role::kWriter);
-    if (nested) break;
-  } while (rooms_.gate.held());
-  return guard;
+  guard.end();
+  const auto enter = [&] {
+    return rooms_.epochs.enter(own.participant, EpochDomain::Role::kWriter);
+  };
+  if (whole_store(rooms_).inside()) return enter();
+  return rooms_.gate.enter_between_holds(enter);
 }
 
 template <class R>

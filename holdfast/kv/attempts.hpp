@@ -30,7 +30,8 @@ class BasicAttempts {
     return rooms_.gate.check(rooms_.effective(options) == Durability::kPower);
   }
   // The guard of an attempt. Waits while writes are held, but not within another write of the same
-  // thread: the hold waits for that one.
+  // thread: the hold waits for that one. check() comes after it, since a failure may have closed
+  // the store while it waited.
   EpochDomain::Guard begin(Session& own) {
     auto guard = rooms_.epochs.enter(own.participant, EpochDomain::Role::kWriter);
     if (HF_MUTANT("K165", !rooms_.gate.held(), true)) [[likely]]

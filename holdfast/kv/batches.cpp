@@ -100,6 +100,7 @@ Result<Version> Batches::try_write(const WriteBatch& batch, WriteOptions options
 
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   std::vector<std::uint64_t> hashes, puts;
   hashes.reserve(members.size());
   puts.reserve(members.size());

@@ -200,6 +200,7 @@ Result<Version> Batches::try_write_across(const WriteBatch& batch,
   if (all.members.empty()) return rooms_.sequences.next() - 1;
 
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   for (;;) {
     Part* full = nullptr;
     for (auto& [id, part] : all.parts) {

@@ -21,11 +21,11 @@ Result<Version> BasicWrites<R>::put_if(Bytes key, Bytes value, Condition conditi
 template <class R>
 Result<Version> BasicWrites<R>::try_put_if(Bytes key, Bytes value, Condition condition,
                                            Version expected, WriteOptions options) {
-  HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
   KeyIndex& index = rooms_.index;
   const NewRecord record{RecordKind::kPut, index.hash(key), key, value};
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
   Place place = index.place(record.hash);
   for (;;) {
     auto home = index.latch(place, own);
@@ -90,10 +90,10 @@ Result<Version> BasicWrites<R>::update(Bytes key, FunctionRef<void(std::string&)
 template <class R>
 Result<Version> BasicWrites<R>::try_update(Bytes key, FunctionRef<void(std::string&)> change,
                                            bool fixed_bytes, WriteOptions options) {
-  HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   Place place = index.place(index.hash(key));
   auto home = index.latch(place, own);
   Entry entry = home.find(index.matches(key));

@@ -90,6 +90,9 @@ Status StoreCore::expire(std::uint16_t space, const ExpiryRule& rule) {
                                ok_status()));
   if (rooms.expiry.reuses()) rooms.epochs.synchronize();
   {
+    // A snapshot is open by now or counts the rule. One that has drawn its sequence and is not seen
+    // would lose what the rule takes.
+    const WriteGate::Hold hold(rooms.gate, rooms.epochs);
     const Lock rules_lock(rules_);
     // Snapshots that are open show what they showed.
     rooms.expiry.add(space, rule, rooms.sequences.next());

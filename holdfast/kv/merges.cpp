@@ -93,12 +93,12 @@ Result<Version> BasicMerges<R>::merge(Bytes key, Bytes operand, MergeFunction fu
 template <class R>
 Result<Version> BasicMerges<R>::try_merge(Bytes key, Bytes operand, MergeFunction function,
                                           WriteOptions options) {
-  HF_RETURN_IF_ERROR(attempts_.check(key.size(), operand.size(), options));
   KeyIndex& index = rooms_.index;
   Session& own = rooms_.sessions.of_this_thread();
   const std::uint64_t hash = index.hash(key);
   for (;;) {
     auto guard = attempts_.begin(own);
+    HF_RETURN_IF_ERROR(attempts_.check(key.size(), operand.size(), options));
     Place place = index.place(hash);
     auto home = index.latch(place, own);
     const Entry entry = home.find(index.matches(key));

@@ -23,6 +23,7 @@ Result<PutOutcome> BasicWrites<R>::try_put_on_pages(const NewRecord& record, Wri
   if (rooms_.displaced->full())
     HF_RETURN_IF_ERROR(rooms_.displaced->settle_some(own, Displaced::kSettledAtOnce));
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(record.key.size(), record.value.size(), options));
   Place place = rooms_.index.place(record.hash);
   const Seen unread = rooms_.displaced->to_displace(place);
   Appended appended;
@@ -55,6 +56,7 @@ Status BasicWrites<R>::put_group_on_pages(const ByteSpans& keys, const ByteSpans
   std::array<Seen, kPagedGroup> unread;
   std::array<Appended, kPagedGroup> appended;
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   const std::size_t first = done;
   const std::size_t size = std::min(kPagedGroup, keys.size() - first);
   const auto record_at = [&](std::size_t i) {
@@ -100,6 +102,7 @@ template <class R>
 Result<bool> BasicWrites<R>::try_erase_on_pages(const NewRecord& record, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   KeyIndex& index = rooms_.index;
   Place place = index.place(record.hash);
   // As on other media: a tag that matches is enough for a tombstone. Where something stands apart,

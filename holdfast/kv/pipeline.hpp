@@ -30,7 +30,7 @@
 // Callbacks  are called in order of submission, after the whole window has been executed, by the
 //            thread that executes it. They may call all verbs of the store, and submit operations.
 //            They must not flush(), wait() for what is in flight (kBusy), move or destroy the
-//            pipeline. `change` of an update must not write to the store and may be called again,
+//            pipeline. `change` of an update must not write to the store, and may be called again,
 //            as in store.hpp.
 #pragma once
 

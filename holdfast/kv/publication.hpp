@@ -72,7 +72,8 @@ class BasicPublication {
   // ---- Under the latch of a home ----
 
   // Whether a word of a record in this run may change where it lies. A snapshot, a pin or a
-  // relocation that began before is seen, and one that begins later sees the latch or the mark.
+  // relocation that began before is seen. A pin that begins later sees the latch or the mark; a
+  // snapshot and a relocation wait for the guard.
   template <class Path>
   bool may_patch(const BlockMeta& run, std::uint32_t offset_bytes) const {
     return (Path::kFixed || !rooms_.medium.paged()) &&

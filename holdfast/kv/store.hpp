@@ -246,6 +246,7 @@ class StoreBase {
   Status sync();
   // Records up to this version are durable against power loss.
   Version durable_up_to() const;
+  // Waits for the writes that are under way; those that begin meanwhile wait for it. Reads go on.
   Snapshot snapshot();
   // The records in the order of their keys. Errors: kInvalidOption (StoreOptions::order is off).
   Result<Cursor> cursor() const;
@@ -268,7 +269,8 @@ class StoreBase {
   Status set_clock(std::uint64_t now);
   std::uint64_t clock() const;  // 0 until it was set.
   std::vector<ExpiryRule> expiry_rules() const;
-  // The store as it is now, as runs that do not change: checkpoint.hpp. Writers go on.
+  // The store as it is now, as runs that do not change: checkpoint.hpp. Writers go on, but for a
+  // moment as beside snapshot().
   Result<Checkpoint> checkpoint();
   // A durable savepoint in place: an open with StoreOptions::at_mark finds what checkpoint() would
   // have copied now. The mark before is gone. Copies no record: a bit per line of the medium, some
@@ -479,7 +481,8 @@ class Store<> : public StoreBase {
 
   // Replaces the value by what `change` makes of it, atomically. Returns the new version, or
   // kNotFound. Where the medium was full, `change` may be called again, with the value of that
-  // time. It must not call verbs of this store that write.
+  // time. It must not call verbs of this store that write, nor wait for a thread that does: a
+  // snapshot waits for the update, and other writes for the snapshot.
   Result<Version> update(std::string_view key, FunctionRef<void(std::string& value)> change,
                          WriteOptions options = {}) {
     return update_bytes(key, change, false, options);

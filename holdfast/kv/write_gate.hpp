@@ -7,8 +7,8 @@
 //
 // Held while a snapshot gets its place among the writes: they wait then, none is refused.
 //
-// Invariant  A write asks held() in its guard, a writer's. So a Hold waits for it, or it for the
-//            Hold.
+// Invariant  A write asks held() or takes_all() in its guard, a writer's. So a Hold waits for it,
+//            or it waits for the Hold.
 // Threads    Any.
 #pragma once
 
@@ -42,8 +42,13 @@ class WriteGate {
   // Open and not held, for writes of any durability.
   bool takes_all() const { return takes_all_.load(std::memory_order_acquire); }
   bool held() const { return held_.load(std::memory_order_acquire); }
-  // Returns when a Hold that was there has ended. The caller is in no guard.
-  void wait_while_held() { const Lock lock(holding_); }
+  // Waits until no Hold is there, and calls enter() before the next one: a guard that it enters is
+  // waited for by that one. The caller is in no guard.
+  template <class Enter>
+  auto enter_between_holds(Enter&& enter) {
+    const Lock lock(holding_);
+    return enter();
+  }
   bool read_only() const { return read_only_; }
   bool gives_power() const { return gives_power_; }
   bool left_to_parent() const { return left_to_parent_; }

@@ -26,13 +26,13 @@ template <class R>
 template <class Path>
 Result<PutOutcome> BasicWrites<R>::try_put(Bytes key, Bytes value, WriteOptions options) {
   R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, rooms.index.template hash<Path>(key), key, value};
   if constexpr (!Path::kFixed) {
     if (rooms.displaced) return try_put_on_pages(record, options);
   }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
   Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
   if (rooms.index.is_ordered()) [[unlikely]]
@@ -77,7 +77,6 @@ template <class R>
 template <class Path>
 Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
   R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   // A key this long cannot exist. A tag may match by accident: then a tombstone would be written
   // with a length that no reader of the medium believes, and would hide what follows it in its run.
   if (key.size() > kMaxKeyBytes) [[unlikely]]
@@ -88,6 +87,7 @@ Result<bool> BasicWrites<R>::try_erase(Bytes key, WriteOptions options) {
   }
   Session& own = rooms.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   Place place = rooms.index.place(record.hash);
   prefetch_for_write(place.home);
   // An absent key leaves no trace on the medium, except about one in 10^4, whose tag another key
@@ -137,9 +137,9 @@ template <class Path>
 Result<std::uint64_t> BasicWrites<R>::try_update_word(Bytes key, std::uint32_t offset_bytes,
                                                       Change change, WriteOptions options) {
   R& rooms = rooms_;
-  HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   Session& own = rooms.sessions.of_this_thread();
   auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), 0, options));
   Place place = rooms.index.place(rooms.index.template hash<Path>(key));
   for (;;) {
     // The misses before the latch, which as a locked instruction waits for the fence of the

@@ -62,6 +62,7 @@ Status BasicWrites<R>::try_put_many(const ByteSpans& keys, const ByteSpans& valu
   Session& own = rooms.sessions.of_this_thread();
   while (done < keys.size()) {
     const auto guard = attempts_.begin(own);
+    HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
     const std::size_t first = done, size = std::min(Session::kGroup, keys.size() - first);
     std::size_t written = 0;
     Status failed;
@@ -104,6 +105,7 @@ template <class R>
 Status BasicWrites<R>::put_within(Bytes key, Bytes value, Purpose purpose, WriteOptions options) {
   Session& own = rooms_.sessions.of_this_thread();
   const auto guard = attempts_.begin(own);
+  HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
   const NewRecord record{RecordKind::kPut, rooms_.index.hash(key), key, value};
   Place place = rooms_.index.place(record.hash);
   Appended appended;
@@ -120,10 +122,7 @@ Result<PutOutcome> BasicWrites<R>::put_alone(Bytes key, Bytes value, WriteOption
 
 template <class R>
 Status BasicWrites<R>::put_to_make_room(Bytes key, Bytes value, WriteOptions options) {
-  const auto attempt = [=, this]() -> Status {
-    HF_RETURN_IF_ERROR(attempts_.check(key.size(), value.size(), options));
-    return put_within(key, value, Purpose::kErase, options);
-  };
+  const auto attempt = [=, this] { return put_within(key, value, Purpose::kErase, options); };
   Status outcome = attempt();
   attempts_.settle(outcome, attempt);
   attempts_.pay_pause(rooms_.sessions.of_this_thread());

@@ -130,8 +130,8 @@ bool latch_word_in_guard(Rooms& rooms, std::uint64_t hash, Bytes key, std::uint3
       !map.latch_at_once(place, seen)) [[unlikely]] {
     return false;
   }
-  // Under the latch: a snapshot, a pin or a relocation that began before is seen, and one that
-  // begins later sees the latch or the mark.
+  // Under the latch: a snapshot, a pin or a relocation that began before is seen. A pin that begins
+  // later sees the latch or the mark; a snapshot and a relocation wait for the guard.
   if (run.state.load(std::memory_order_acquire) != BlockState::kSealed ||
       run.fixed.load(std::memory_order_acquire) != 0 || rooms.versions.snapshots_open() != 0 ||
       run.pins.load(std::memory_order_seq_cst) != 0) [[unlikely]] {

@@ -50,11 +50,14 @@ TEST_P(Epoch, AGuardEnteredAfterDoesNotHoldBack) {
 // A thread that calls a function of the domain, which is to wait until release() is called.
 template <class Call, class Release>
 void expect_waits(Call&& call, Release&& release) {
-  std::atomic<bool> done{false};
+  std::atomic<bool> began{false}, done{false};
   std::thread waits([&] {
+    began = true;
     call();
     done = true;
   });
+  while (!began)
+    std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(done);
   release();
