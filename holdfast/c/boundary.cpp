@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
 
 #include <holdfast/base/thread_kept.hpp>
 
@@ -56,8 +59,23 @@ std::int32_t out_of_memory() noexcept {
   return HF_NO_SPACE;
 }
 
-Error null_argument(const char* name) {
-  return {Errc::kInvalidOption, std::string(name) + " is NULL; a valid pointer is needed"};
+std::int32_t caught() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    return failed({Errc::kTooLarge, "a length beyond what memory can hold was given"});
+  } catch (const std::exception& exception) {
+    return failed({Errc::kIo, exception.what()});
+  } catch (...) {
+    return failed({Errc::kIo, "an exception of no known type"});
+  }
+}
+
+detail::ErrorWord null_argument(const char* name) {
+  return detail::ErrorWord(
+      {Errc::kInvalidOption, std::string(name) + " is NULL; a valid pointer is needed"});
 }
 
 Error unknown_number(const char* what, std::int64_t seen, const char* allowed) {

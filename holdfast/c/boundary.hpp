@@ -12,9 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,8 +26,10 @@ std::int32_t failed(Error error) noexcept;
 // The same of what a Status released: a success saves no registers for it.
 [[gnu::cold]] std::int32_t failed(std::uintptr_t error_word) noexcept;
 std::int32_t out_of_memory() noexcept;
+// The same of the exception that is being handled.
+[[gnu::cold]] std::int32_t caught() noexcept;
 
-Error null_argument(const char* name);
+[[gnu::cold]] detail::ErrorWord null_argument(const char* name);
 Error unknown_number(const char* what, std::int64_t seen, const char* allowed);
 
 template <class Body>
@@ -40,14 +39,8 @@ std::int32_t boundary(Body&& body) noexcept {
     if (status) [[likely]]
       return HF_OK;
     return failed(std::move(status).pass_on().release());
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const std::length_error&) {
-    return failed({Errc::kTooLarge, "a length beyond what memory can hold was given"});
-  } catch (const std::exception& exception) {
-    return failed({Errc::kIo, exception.what()});
   } catch (...) {
-    return failed({Errc::kIo, "an exception of no known type"});
+    return caught();
   }
 }
 

@@ -134,7 +134,8 @@ inline std::string_view text_of(const void* bytes, std::size_t count) {
 // The flags of a write. Errors: kInvalidOption.
 Result<kv::WriteOptions> write_options(std::uint32_t flags);
 
-Error too_large(const char* what, std::size_t seen, std::uint64_t allowed);
+[[gnu::cold]] detail::ErrorWord too_large(const char* what, std::size_t seen,
+                                          std::uint64_t allowed);
 // For what would answer of a child of fork() as of an empty store.
 inline Status check_open(const hf_store* store) {
   return store->store.core() != nullptr ? ok_status() : Status(store->store.closed());

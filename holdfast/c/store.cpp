@@ -47,9 +47,10 @@ static_assert(sizeof(kv::StoreStats) == 8 * std::size(kFields), "a new field goe
 
 }  // namespace
 
-Error too_large(const char* what, std::size_t seen, std::uint64_t allowed) {
-  return {Errc::kTooLarge, std::string(what) + "=" + std::to_string(seen) + "; at most " +
-                               std::to_string(allowed) + " is allowed"};
+detail::ErrorWord too_large(const char* what, std::size_t seen, std::uint64_t allowed) {
+  return detail::ErrorWord({Errc::kTooLarge, std::string(what) + "=" + std::to_string(seen) +
+                                                 "; at most " + std::to_string(allowed) +
+                                                 " is allowed"});
 }
 
 std::string Children::text() const {

@@ -2,7 +2,6 @@ package org.holdfast;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.util.function.LongConsumer;
 
 /**
  * The loops of store_loop.cpp through JNI: JniLoop STORE RECORDS prints nanoseconds for a put of a new key, an overwrite,
@@ -17,37 +16,52 @@ public final class JniLoop {
 
   private JniLoop() {}
 
-  private static double nanosecondsOf(long count, LongConsumer body) {
-    final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
-    final long begin = threads.getCurrentThreadCpuTime();
-    for (long i = 0; i < count; ++i) body.accept(i);
-    return (double) (threads.getCurrentThreadCpuTime() - begin) / count;
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+  // A loop for each verb, as the templates of store_loop.cpp are: one loop that calls what it is given does not know what
+  // it calls, and the JVM's compiler inlines nothing of it.
+
+  private static double puts(HoldfastStore store, Bytes key, Bytes value, long count, boolean inOrder) {
+    final long begin = THREADS.getCurrentThreadCpuTime();
+    for (long i = 0; i < count; ++i) {
+      final long number = inOrder ? i : (i * MIX >>> 1) % count;
+      key.buffer().putLong(0, number);
+      value.buffer().putLong(0, number);
+      store.put(key.address(), KEY_BYTES, value.address(), VALUE_BYTES, 0);
+    }
+    return (double) (THREADS.getCurrentThreadCpuTime() - begin) / count;
+  }
+
+  /** `mask`: of what is counted. */
+  private static double gets(HoldfastStore store, Bytes key, Bytes value, long count, long mask) {
+    final long begin = THREADS.getCurrentThreadCpuTime();
+    for (long i = 0; i < count; ++i) {
+      final long number = number(i & mask, count);
+      key.buffer().putLong(0, number);
+      final long bytes = store.get(key.address(), KEY_BYTES, value.address(), VALUE_BYTES);
+      if (bytes != VALUE_BYTES || value.buffer().getLong(0) != number) {
+        throw new IllegalStateException("a wrong value of " + number);
+      }
+    }
+    return (double) (THREADS.getCurrentThreadCpuTime() - begin) / count;
+  }
+
+  private static double emptyCalls(long count) {
+    final long begin = THREADS.getCurrentThreadCpuTime();
+    for (long i = 0; i < count; ++i) Native.abiVersion();
+    return (double) (THREADS.getCurrentThreadCpuTime() - begin) / count;
   }
 
   private static double[] loops(String path, long count) {
     final Bytes key = new Bytes(KEY_BYTES), value = new Bytes(VALUE_BYTES);
     final double[] took = new double[6];
     try (HoldfastStore store = HoldfastStore.open(path, new HoldfastOptions())) {
-      final LongConsumer put =
-          i -> {
-            key.buffer().putLong(0, i);
-            value.buffer().putLong(0, i);
-            store.put(key.address(), KEY_BYTES, value.address(), VALUE_BYTES, 0);
-          };
-      took[0] = nanosecondsOf(count, put);
-      took[1] = nanosecondsOf(count, i -> put.accept((i * MIX >>> 1) % count));
-      final LongConsumer get =
-          number -> {
-            key.buffer().putLong(0, number);
-            final long bytes = store.get(key.address(), KEY_BYTES, value.address(), VALUE_BYTES);
-            if (bytes != VALUE_BYTES || value.buffer().getLong(0) != number) {
-              throw new IllegalStateException("a wrong value of " + number);
-            }
-          };
-      took[2] = nanosecondsOf(count, i -> get.accept(number(i, count)));
-      took[3] = nanosecondsOf(count, i -> get.accept(number(i & 1, count)));
+      took[0] = puts(store, key, value, count, true);
+      took[1] = puts(store, key, value, count, false);
+      took[2] = gets(store, key, value, count, -1);
+      took[3] = gets(store, key, value, count, 1);
       took[4] = getMany(store, count);
-      took[5] = nanosecondsOf(count, i -> Native.abiVersion());
+      took[5] = emptyCalls(count);
     }
     key.keep();
     value.keep();
@@ -60,33 +74,31 @@ public final class JniLoop {
     final Bytes values = new Bytes(GROUP * VALUE_BYTES), valueBytes = new Bytes(GROUP * 8);
     final Bytes codes = new Bytes(GROUP * 4);
     for (int i = 0; i < GROUP; ++i) keyBytes.buffer().putInt(4 * i, KEY_BYTES);
-    final double took =
-        nanosecondsOf(
-            count / GROUP,
-            group -> {
-              for (int i = 0; i < GROUP; ++i) {
-                keys.buffer().putLong(KEY_BYTES * i, number(group * GROUP + i, count));
-              }
-              final int found =
-                  store.getMany(
-                      GROUP,
-                      keys.address(),
-                      keyBytes.address(),
-                      values.address(),
-                      values.capacity(),
-                      valueBytes.address(),
-                      codes.address());
-              for (int i = 0; i < GROUP; ++i) {
-                if (found != GROUP
-                    || valueBytes.buffer().getLong(8 * i) != VALUE_BYTES
-                    || values.buffer().getLong(VALUE_BYTES * i)
-                        != number(group * GROUP + i, count)) {
-                  throw new IllegalStateException("a wrong value in group " + group);
-                }
-              }
-            });
+    final long begin = THREADS.getCurrentThreadCpuTime();
+    for (long group = 0; group < count / GROUP; ++group) {
+      for (int i = 0; i < GROUP; ++i) {
+        keys.buffer().putLong(KEY_BYTES * i, number(group * GROUP + i, count));
+      }
+      final int found =
+          store.getMany(
+              GROUP,
+              keys.address(),
+              keyBytes.address(),
+              values.address(),
+              values.capacity(),
+              valueBytes.address(),
+              codes.address());
+      for (int i = 0; i < GROUP; ++i) {
+        if (found != GROUP
+            || valueBytes.buffer().getLong(8 * i) != VALUE_BYTES
+            || values.buffer().getLong(VALUE_BYTES * i) != number(group * GROUP + i, count)) {
+          throw new IllegalStateException("a wrong value in group " + group);
+        }
+      }
+    }
+    final long took = THREADS.getCurrentThreadCpuTime() - begin;
     for (Bytes bytes : new Bytes[] {keys, keyBytes, values, valueBytes, codes}) bytes.keep();
-    return took / GROUP;
+    return (double) took / (count / GROUP * GROUP);
   }
 
   private static long number(long at, long count) {

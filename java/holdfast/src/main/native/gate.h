@@ -42,16 +42,18 @@ Gate* gate_new(hf_store* store);
 int32_t gate_close(Gate* gate);
 hf_store* gate_enter_slowly(Gate* gate);
 
-static inline hf_store* gate_enter(Gate* gate) {
-  Visitor* me = gate_visitor;
-  if (__builtin_expect(me == NULL, 0)) return gate_enter_slowly(gate);
+/* `me`: gate_visitor. 1 nearly always; where it is 0, gate_enter() goes on. */
+static inline int gate_enter_at_once(Gate* gate, Visitor* me) {
+  if (__builtin_expect(me == NULL, 0)) return 0;
   __atomic_store_n(&me->at, gate, __ATOMIC_RELAXED);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  if (__builtin_expect(__atomic_load_n(&gate->state, __ATOMIC_ACQUIRE) == GATE_OPEN, 1))
-    return gate->store;
-  return gate_enter_slowly(gate);
+  return __builtin_expect(__atomic_load_n(&gate->state, __ATOMIC_ACQUIRE) == GATE_OPEN, 1);
 }
-static inline void gate_leave(void) { __atomic_store_n(&gate_visitor->at, NULL, __ATOMIC_RELEASE); }
+static inline hf_store* gate_enter(Gate* gate) {
+  return gate_enter_at_once(gate, gate_visitor) ? gate->store : gate_enter_slowly(gate);
+}
+static inline void gate_leave_as(Visitor* me) { __atomic_store_n(&me->at, NULL, __ATOMIC_RELEASE); }
+static inline void gate_leave(void) { gate_leave_as(gate_visitor); }
 
 /* NULL: closed. */
 static inline hf_store* gate_hold(Gate* gate) {

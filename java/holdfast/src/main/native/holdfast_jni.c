@@ -159,15 +159,6 @@ NATIVE(jint, put)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_byt
                   (uint32_t)flags, &outcome));
   return code == HF_OK ? outcome : -code;
 }
-NATIVE(jlong, get)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jlong buffer,
-                   jint capacity) {
-  uint64_t bytes = 0;
-  int32_t code;
-  UNUSED;
-  IN_STORE(store, code,
-           hf_get(store_, BYTES(key), (size_t)key_bytes, BYTES(buffer), (size_t)capacity, &bytes));
-  return value_or(code, bytes);
-}
 NATIVE(jint, erase)(JNIEnv* env, jclass type, jlong store, jlong key, jint key_bytes, jint flags) {
   int32_t existed = 0;
   int32_t code;

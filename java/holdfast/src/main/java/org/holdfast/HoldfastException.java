@@ -27,11 +27,6 @@ public final class HoldfastException extends RuntimeException {
     return new HoldfastException(INVALID_OPTION, "HF_INVALID_OPTION: " + what);
   }
 
-  /** Lengths, offsets and times: native code has no sign for them, and would see a very large number. */
-  static void refuseNegative(String name, long number) {
-    if (number < 0) throw invalid(name + "=" + number + "; a number from 0 on is allowed");
-  }
-
   HoldfastException(int code, String message) {
     super(message);
     this.code = code;

@@ -165,9 +165,9 @@ public final class HoldfastStore implements AutoCloseable {
 
   /** Copies as much as has room, and returns the value's full length, or ABSENT. */
   public long get(long key, int keyBytes, long buffer, int capacity) {
-    HoldfastException.refuseNegative("capacity", capacity);
-    final long bytes = Native.get(handle(), key, keyBytes, buffer, capacity);
-    return bytes == ABSENT ? bytes : Native.checked(bytes);
+    Native.refuseNegative("capacity", capacity);
+    final long bytes = Native.get(handle, key, keyBytes, buffer, capacity);
+    return bytes >= 0 || bytes == ABSENT ? bytes : Native.checked(bytes);
   }
 
   public boolean erase(long key, int keyBytes, int flags) {
@@ -180,7 +180,7 @@ public final class HoldfastStore implements AutoCloseable {
 
   /** Packed keys and values, with `int` lengths of keys and `long` lengths of values. Shares fences; not atomic. */
   public void putMany(int count, long keys, long keyBytes, long values, long valueBytes) {
-    HoldfastException.refuseNegative("count", count);
+    Native.refuseNegative("count", count);
     Native.checked(Native.putMany(handle(), count, keys, keyBytes, values, valueBytes, 0));
   }
 
@@ -196,8 +196,8 @@ public final class HoldfastStore implements AutoCloseable {
       int capacity,
       long valueBytes,
       long codes) {
-    HoldfastException.refuseNegative("count", count);
-    HoldfastException.refuseNegative("capacity", capacity);
+    Native.refuseNegative("count", count);
+    Native.refuseNegative("capacity", capacity);
     return (int)
         Native.checked(
             Native.getMany(
@@ -313,8 +313,8 @@ public final class HoldfastStore implements AutoCloseable {
    * `width`: 4 or 8. docs/expiry.md.
    */
   public void expire(byte[] prefix, int offset, int width, boolean bigEndian, long ttl) {
-    HoldfastException.refuseNegative("offset", offset);
-    HoldfastException.refuseNegative("ttl", ttl);
+    Native.refuseNegative("offset", offset);
+    Native.refuseNegative("ttl", ttl);
     Native.checked(
         Native.expire(
             handle(),
@@ -327,7 +327,7 @@ public final class HoldfastStore implements AutoCloseable {
   }
 
   public void setClock(long now) {
-    HoldfastException.refuseNegative("now", now);
+    Native.refuseNegative("now", now);
     Native.checked(Native.setClock(handle(), now));
   }
 }

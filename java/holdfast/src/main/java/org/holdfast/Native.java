@@ -138,6 +138,15 @@ final class Native {
     return result;
   }
 
+  /**
+   * Lengths, offsets and times: native code has no sign for them, and would see a very large number. Not a method of the
+   * exception's class: the JVM's compiler inlines none of a Throwable.
+   */
+  static void refuseNegative(String name, long number) {
+    if (number >= 0) return;
+    throw HoldfastException.invalid(name + "=" + number + "; a number from 0 on is allowed");
+  }
+
   static HoldfastException failure(int code) {
     if (code == HoldfastException.CLOSED) {
       return new HoldfastException(code, "HF_CLOSED: the store was closed");

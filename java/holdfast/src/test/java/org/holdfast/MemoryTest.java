@@ -100,6 +100,27 @@ final class MemoryTest {
     }
   }
 
+  /** What a get is given by addresses that are none, and lengths that are none. */
+  @Test
+  void getRefusesAddressesAndLengthsThatAreNone() {
+    final Bytes key = new Bytes(16), value = new Bytes(16);
+    try (HoldfastStore store = HoldfastStore.open("dram", new HoldfastOptions())) {
+      store.put(key.address(), 16, value.address(), 16, 0);
+      for (int round = 0; round < 2; ++round) { // The first call of the thread goes another way.
+        fails(HoldfastException.INVALID_OPTION, "key", () -> store.get(0, 16, value.address(), 16));
+        fails(HoldfastException.INVALID_OPTION, "buffer", () -> store.get(key.address(), 16, 0, 16));
+        fails(HoldfastException.TOO_LARGE, "key", () -> store.get(key.address(), -1, value.address(), 16));
+        fails(HoldfastException.INVALID_OPTION, "capacity", () -> store.get(key.address(), 16, value.address(), -1));
+        assertEquals(16, store.get(key.address(), 16, value.address(), 16));
+        assertEquals(16, store.get(key.address(), 16, 0, 0)); // How long it is.
+        assertEquals(HoldfastStore.ABSENT, store.get(key.address(), 15, value.address(), 16));
+        assertEquals(HoldfastStore.ABSENT, store.get(0, 0, value.address(), 16));
+      }
+    }
+    key.keep();
+    value.keep();
+  }
+
   /** The buffer for keys grew to the length of whatever was given as one, and only then was it refused. */
   @Test
   void aKeyBeyondTheLimitTakesNoMemory() {
