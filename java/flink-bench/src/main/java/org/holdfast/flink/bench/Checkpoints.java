@@ -1,6 +1,8 @@
 package org.holdfast.flink.bench;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -191,37 +193,53 @@ public final class Checkpoints {
         share[SMALL_CHECKPOINTS - 1]);
   }
 
-  /** Writes per second beside a checkpoint of everything, over those without one just before. */
+  /** Writes per second, and per second that the thread had the CPU: the other says how busy the machine is, too. */
+  private record Rate(double perSecond, double perCpuSecond) {}
+
+  /** Writes beside a checkpoint of everything, over those without one just before. */
   private void beside() throws Exception {
-    final double[] ratios = new double[ROUNDS];
+    final double[] ratios = new double[ROUNDS], cpuRatios = new double[ROUNDS];
     double took = 0;
     for (int round = 0; round < ROUNDS; ++round) {
-      final double without = writesPerSecond(null);
+      final Rate without = rate(null);
       final long begin = System.nanoTime();
       // Not of the completed ones: nothing of it is named again.
       final RunnableFuture<SnapshotResult<KeyedStateHandle>> taken = take();
       final Thread writer = new Thread(taken);
       writer.start();
-      ratios[round] = writesPerSecond(writer) / without;
+      final Rate with = rate(writer);
+      ratios[round] = with.perSecond() / without.perSecond();
+      cpuRatios[round] = with.perCpuSecond() / without.perCpuSecond();
       writer.join();
       took = millisecondsSince(begin);
       taken.get().discardState();
     }
     Arrays.sort(ratios);
+    Arrays.sort(cpuRatios);
     System.out.printf(
-        "writes beside a checkpoint over writes without one: median %.2f [%.2f, %.2f]; the last took %.0f ms%n",
-        ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1], took);
+        "writes beside a checkpoint over writes without one: median %.2f [%.2f, %.2f], by CPU time %.2f [%.2f, %.2f];"
+            + " the last took %.0f ms%n",
+        ratios[ROUNDS / 2],
+        ratios[0],
+        ratios[ROUNDS - 1],
+        cpuRatios[ROUNDS / 2],
+        cpuRatios[0],
+        cpuRatios[ROUNDS - 1],
+        took);
   }
 
   /** As long as the thread lives; null: for a second. */
-  private double writesPerSecond(Thread whileAlive) throws Exception {
-    final long begin = System.nanoTime();
+  private Rate rate(Thread whileAlive) throws Exception {
+    final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    final long begin = System.nanoTime(), cpuBegin = threads.getCurrentThreadCpuTime();
     long writes = 0;
     while (whileAlive == null ? System.nanoTime() - begin < 1_000_000_000 : whileAlive.isAlive()) {
       for (int i = 0; i < 256; ++i) write(random.nextLong(records));
       writes += 256;
     }
-    return writes * 1e9 / (System.nanoTime() - begin);
+    return new Rate(
+        writes * 1e9 / (System.nanoTime() - begin),
+        writes * 1e9 / (threads.getCurrentThreadCpuTime() - cpuBegin));
   }
 
   private void restore() throws Exception {
