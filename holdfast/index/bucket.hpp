@@ -102,8 +102,8 @@ inline Probe probe(const Bucket& bucket, std::uint64_t tag) {
 #endif
 }
 
-// probe() by what the CPU has. That of Avx512Probing is inlined only into functions with the target
-// attributes avx512f and avx512dq.
+// probe() by what the CPU has. Those of Avx2Probing and Avx512Probing are inlined only into
+// functions with the target attributes avx2, or avx512f and avx512dq.
 struct AnyProbing {
   static Probe look(const Bucket& bucket, std::uint64_t tag) { return probe(bucket, tag); }
   // The latch of the bucket is held: nobody else takes entries for its keys.
@@ -111,6 +111,43 @@ struct AnyProbing {
     const Probe here = probe(bucket, tag);
     return {here.candidates, here.controls, probe(bucket, 0).candidates};
   }
+};
+struct Avx2Probing {
+#ifdef HF_INDEX_SSE2
+  [[gnu::target("avx2")]] static Probe look(const Bucket& bucket, std::uint64_t tag) {
+    const __m256i here = upper(bucket);
+    return {equal(here, tag), controls(here)};
+  }
+  [[gnu::target("avx2")]] static Vacancy vacancy(const Bucket& bucket, std::uint64_t tag) {
+    const __m256i here = upper(bucket);
+    return {equal(here, tag), controls(here), equal(here, 0)};
+  }
+
+ private:
+  // The upper halves of the words, as in probe().
+  [[gnu::target("avx2")]] static __m256i upper(const Bucket& bucket) {
+    const auto* lines = reinterpret_cast<const __m256i*>(&bucket);
+    const __m256 low = _mm256_castsi256_ps(_mm256_load_si256(lines));
+    const __m256 high = _mm256_castsi256_ps(_mm256_load_si256(lines + 1));
+    // Of the words 0, 1, 4, 5, 2, 3, 6, 7.
+    const __m256 mixed = _mm256_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1));
+    std::atomic_signal_fence(std::memory_order_acquire);
+    return _mm256_permute4x64_epi64(_mm256_castps_si256(mixed), _MM_SHUFFLE(3, 1, 2, 0));
+  }
+  [[gnu::target("avx2")]] static unsigned equal(__m256i here, std::uint64_t tag) {
+    const __m256i mask = _mm256_set1_epi32(static_cast<int>(kTagMask << (kLineBits - 32)));
+    const __m256i wanted = _mm256_set1_epi32(static_cast<int>(tag << (kLineBits - 32)));
+    return controls(_mm256_cmpeq_epi32(_mm256_and_si256(here, mask), wanted));
+  }
+  [[gnu::target("avx2")]] static unsigned controls(__m256i here) {
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(here)));
+  }
+#else
+  static Probe look(const Bucket& bucket, std::uint64_t tag) { return probe(bucket, tag); }
+  static Vacancy vacancy(const Bucket& bucket, std::uint64_t tag) {
+    return AnyProbing::vacancy(bucket, tag);
+  }
+#endif
 };
 struct Avx512Probing {
 #ifdef HF_INDEX_SSE2

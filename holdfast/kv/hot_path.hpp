@@ -44,6 +44,7 @@ struct HotPath {
   static constexpr bool kFixed = true;
   static constexpr bool kHasWords = kPatch != Patchable::kNone;
   using Probing = typename Lines::Probing;
+  using NarrowProbing = typename Lines::NarrowProbing;
 
   static constexpr std::uint32_t kHeaderBytes = sizeof(RecordHeader) + (kHasWords ? 8 : 0);
 

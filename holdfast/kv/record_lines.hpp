@@ -218,10 +218,46 @@ class AesWords {
 };
 
 #define HF_AVX2 [[gnu::target(HF_TARGET_AVX2)]]
+namespace record_detail {
+
+// Copies of less than a line for read(). Also inlined into functions for AVX-512, which has AVX2.
+HF_AVX2 inline void read_half(std::byte* to, const std::byte* from) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+HF_AVX2 inline void read_quarter(std::byte* to, const std::byte* from) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+HF_AVX2 inline void read_word(std::byte* to, const std::byte* from) {
+  std::uint64_t word;
+  std::memcpy(&word, from, sizeof word);
+  std::memcpy(to, &word, sizeof word);
+}
+HF_AVX2 inline void read_below_line(std::byte* to, const std::byte* from, std::size_t count) {
+  if (count >= 32) {
+    read_half(to + count - 32, from + count - 32);
+    read_half(to, from);
+  } else if (count >= 16) {
+    read_quarter(to + count - 16, from + count - 16);
+    read_quarter(to, from);
+  } else if (count >= 8) {
+    read_word(to + count - 8, from + count - 8);
+    read_word(to, from);
+  } else {
+    for (std::size_t at = 0; at < count; ++at)  // In no order.
+      to[at] = from[at];
+  }
+}
+
+}  // namespace record_detail
+
 class Avx2Lines : public AesWords {
  public:
   static constexpr RecordIsa kIsa = RecordIsa::kAvx2;
-  using Probing = index::AnyProbing;
+  using Probing = index::Avx2Probing;
+  // For verbs that else use no wide registers, which would have to be cleared.
+  using NarrowProbing = index::AnyProbing;
   struct Line {
     __m256i low, high;
   };
@@ -281,26 +317,22 @@ class Avx2Lines : public AesWords {
     LineStore<kWay>::put(to, line.low, line.high);
   }
 
+  // Ends overlap what lies before them: fewer instructions. The end goes first, since it may begin
+  // in a word, whose two parts may be of two moments.
   HF_AVX2 static void read(std::byte* to, const std::byte* from, std::size_t count) {
+    if (count < 64) return record_detail::read_below_line(to, from, count);
+    read_line(to + count - 64, from + count - 64);
     // Written out as in few_steps.hpp, which a target attribute does not reach.
     const std::size_t whole = count & ~std::size_t{63};
     if (whole > 256) [[unlikely]] {
       for (std::size_t at = 0; at != whole; at += 64)
         read_line(to + at, from + at);
-    } else if (whole != 0) {
-      read_line(to, from);
-      if (whole > 64) read_line(to + 64, from + 64);
-      if (whole > 128) read_line(to + 128, from + 128);
-      if (whole > 192) read_line(to + 192, from + 192);
+      return;
     }
-    to += whole, from += whole, count -= whole;
-    if (count >= 32) read_half(to, from), to += 32, from += 32, count -= 32;
-    for_few(count / 8, [&](std::uint64_t i) {
-      const std::uint64_t word = record_detail::load_word_whole(from + 8 * i);
-      std::memcpy(to + 8 * i, &word, sizeof word);
-    });
-    for (std::size_t at = count & ~std::size_t{7}; at < count; ++at)  // Its end: in no order.
-      to[at] = from[at];
+    read_line(to, from);
+    if (whole > 64) read_line(to + 64, from + 64);
+    if (whole > 128) read_line(to + 128, from + 128);
+    if (whole > 192) read_line(to + 192, from + 192);
   }
 
   HF_AVX2 static void begin(State& state, const Line& line) {
@@ -328,13 +360,9 @@ class Avx2Lines : public AesWords {
   }
 
  private:
-  HF_AVX2 static void read_half(std::byte* to, const std::byte* from) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-  }
   HF_AVX2 static void read_line(std::byte* to, const std::byte* from) {
-    read_half(to, from);
-    read_half(to + 32, from + 32);
+    record_detail::read_half(to, from);
+    record_detail::read_half(to + 32, from + 32);
   }
   HF_AVX2 static __m128i round_key(std::size_t lane) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(kSumConstants.round) + lane);
@@ -347,6 +375,7 @@ class Avx512Lines : public AesWords {
  public:
   static constexpr RecordIsa kIsa = RecordIsa::kAvx512;
   using Probing = index::Avx512Probing;
+  using NarrowProbing = Probing;
   struct Line {
     __m512i words;
   };
@@ -391,7 +420,7 @@ class Avx512Lines : public AesWords {
   // what it wrote or left out waits until it has left, and so until the record has come. The
   // end goes first, since it may begin in a word, whose two parts may be of two moments.
   HF_AVX512 static void read(std::byte* to, const std::byte* from, std::size_t count) {
-    if (count < 64) return read_below_line(to, from, count);
+    if (count < 64) return record_detail::read_below_line(to, from, count);
     read_line(to + count - 64, from + count - 64);
     // Written out as in few_steps.hpp, which a target attribute does not reach.
     const std::size_t whole = count & ~std::size_t{63};
@@ -424,34 +453,6 @@ class Avx512Lines : public AesWords {
  private:
   HF_AVX512 static void read_line(std::byte* to, const std::byte* from) {
     _mm512_storeu_si512(to, _mm512_loadu_si512(from));
-  }
-  HF_AVX512 static void read_half(std::byte* to, const std::byte* from) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-  }
-  HF_AVX512 static void read_quarter(std::byte* to, const std::byte* from) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  }
-  HF_AVX512 static void read_word(std::byte* to, const std::byte* from) {
-    std::uint64_t word;
-    std::memcpy(&word, from, sizeof word);
-    std::memcpy(to, &word, sizeof word);
-  }
-  HF_AVX512 static void read_below_line(std::byte* to, const std::byte* from, std::size_t count) {
-    if (count >= 32) {
-      read_half(to + count - 32, from + count - 32);
-      read_half(to, from);
-    } else if (count >= 16) {
-      read_quarter(to + count - 16, from + count - 16);
-      read_quarter(to, from);
-    } else if (count >= 8) {
-      read_word(to + count - 8, from + count - 8);
-      read_word(to, from);
-    } else {
-      for (std::size_t at = 0; at < count; ++at)  // In no order.
-        to[at] = from[at];
-    }
   }
   HF_AVX512 static __m512i round_keys() { return _mm512_load_si512(kSumConstants.round); }
 };

@@ -116,7 +116,7 @@ bool latch_word_in_guard(Rooms& rooms, std::uint64_t hash, Bytes key, std::uint3
   const Place place = rooms.index.place(hash);
   OffsetMap& map = rooms.index.map();
   Seen seen;
-  const bool sure = map.glance<typename Path::Probing, kBehind>(
+  const bool sure = map.glance<typename Path::NarrowProbing, kBehind>(
       place, [&](Line line) { return rooms.records.is_put_of(line, key, Path::kHeaderBytes); },
       seen);
   if (!sure || !seen) [[unlikely]]

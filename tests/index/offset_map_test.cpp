@@ -487,5 +487,43 @@ TEST(OffsetMap, BatchesHoldEachHomeOnceAndReleaseIt) {
   many.release();
 }
 
+#ifdef HF_INDEX_SSE2
+[[gnu::target("avx2")]] Vacancy vacancy_by_avx2(const Bucket& bucket, std::uint64_t tag) {
+  return Avx2Probing::vacancy(bucket, tag);
+}
+[[gnu::target("avx2")]] Probe look_by_avx2(const Bucket& bucket, std::uint64_t tag) {
+  return Avx2Probing::look(bucket, tag);
+}
+
+TEST(OffsetMap, EachWayToLookAtABucketSeesTheSameEntries) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this CPU has no AVX2";
+  std::mt19937_64 random(46);
+  for (int round = 0; round < 10'000; ++round) {
+    Bucket bucket;
+    const std::uint64_t tag = 1 + random() % kTagMask;
+    unsigned candidates = 0, controls = 0, free = 0;
+    for (unsigned i = 0; i < kEntriesPerBucket; ++i) {
+      // A tag and its neighbours of one bit, other lines beside it, and none.
+      const std::uint64_t tags[] = {tag, tag ^ 1, tag ^ std::uint64_t{1} << (kTagBits - 1), 0};
+      const std::uint64_t here = tags[random() % 4];
+      const bool control = random() % 2 != 0;
+      bucket.words[i] = payload(here, random() & kLineMask) | (control ? kControl : 0);
+      candidates |= static_cast<unsigned>(here == tag) << i;
+      free |= static_cast<unsigned>(here == 0) << i;
+      controls |= static_cast<unsigned>(control) << i;
+    }
+    const Probe any = AnyProbing::look(bucket, tag), avx2 = look_by_avx2(bucket, tag);
+    const Vacancy room = vacancy_by_avx2(bucket, tag);
+    ASSERT_EQ(any.candidates, candidates);
+    ASSERT_EQ(any.controls, controls);
+    ASSERT_EQ(avx2.candidates, candidates);
+    ASSERT_EQ(avx2.controls, controls);
+    ASSERT_EQ(room.candidates, candidates);
+    ASSERT_EQ(room.controls, controls);
+    ASSERT_EQ(room.free, free);
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace holdfast::index
