@@ -271,9 +271,14 @@ def check_explain(directory):
     versions = ('CREATE VIEW newest AS SELECT k, ts, v FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM events) '
                 'WHERE n = 1;\nSELECT a.k, b.v FROM events a JOIN newest FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k')
     over = 'SELECT SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM events'
-    for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin')):
+    window = "TABLE({}(TABLE events{}, DESCRIPTOR(ts), INTERVAL '1' MINUTE))"
+    ranks = ('SELECT k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v) AS n FROM '
+             f"{window.format('TUMBLE', '')}) WHERE n < 3")
+    values = 'SELECT k, COUNT(DISTINCT v) FROM events GROUP BY k'
+    for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin'), (ranks, 'Rank'),
+                        (values, 'Group')):
         in_kv = explain(query, '--state', 'kv', '--region', str(directory / 'none'))
-        place = 'state in memory' + (', and in kv what memory has no room for' if query != versions else '')
+        place = 'state in memory' + (', and in kv what memory has no room for' if query not in (values, versions) else '')
         assert f'-- query 1: {place}\n{name}' in in_kv, in_kv
         assert f'-- query 1: state in memory\n{name}' in explain(query), query
     assert 'kForgets = false' in shown and 'kForgets = true' in explain("SET 'table.exec.state.ttl' = '1 h';" + join)

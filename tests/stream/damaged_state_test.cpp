@@ -137,6 +137,12 @@ const std::string kDamagedQueries[] = {
     "AND b.ts + INTERVAL '3' SECOND",
     "SELECT window_start, k, COUNT(*), MAX(v) FROM TABLE(SESSION(TABLE a PARTITION BY k, "
     "DESCRIPTOR(ts), INTERVAL '9' SECOND)) GROUP BY window_start, window_end, k",
+    "SELECT k, v, n FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY window_start, window_end "
+    "ORDER BY v DESC) AS n FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '1' MINUTE))) "
+    "WHERE n <= 3",
+    "SELECT x.k, y.v FROM (SELECT * FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '1' "
+    "MINUTE))) x JOIN (SELECT * FROM TABLE(TUMBLE(TABLE b, DESCRIPTOR(ts), INTERVAL '1' MINUTE))) "
+    "y ON x.k = y.k AND x.window_start = y.window_start AND x.window_end = y.window_end",
     "SELECT ts, k, LAG(v, 2) OVER (PARTITION BY k ORDER BY ts) FROM a",
     "SELECT a.ts, b.v FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.k = b.k",
     "SELECT k, COUNT(*), SUM(v), MAX(v), COUNT(DISTINCT v), MEDIAN(v) FROM a GROUP BY k",

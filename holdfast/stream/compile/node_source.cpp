@@ -168,7 +168,7 @@ class NodeWriter {
     if (rank.by_columns) column("end", "Row", rank.end_column);
     made_.member = rank.by_columns ? "WindowRank" : "RunningRank";
     made_.texts_move = rank.by_columns;  // The other one sees to it where it lets a row go.
-    made_.fetches = !rank.by_columns;
+    made_.fetches = true;
     made_.passes = rank.by_columns;
     return end();
   }

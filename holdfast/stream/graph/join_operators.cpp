@@ -195,11 +195,6 @@ Status RegularJoin::meet_semi(std::int64_t before, RowKind kind, Counted& left) 
 }
 
 // ---- Windows ----
-namespace {
-
-const std::string kNumber = "n";
-
-}  // namespace
 
 WindowJoin::WindowJoin(const Parts& parts)
     : JoinOperator(parts),
@@ -209,16 +204,15 @@ WindowJoin::WindowJoin(const Parts& parts)
               Table(parts.store, parts.first_slice + 1,
                     Codec{{parts.inputs[1], {1, 1, 1}}, join_.right_time}, {},
                     StateStore::Grouping::kKey)},
-      numbers_(parts.store, parts.first_slice + 2, {}) {}
+      numbers_(parts.store, parts.first_slice + 2) {}
 
 Status WindowJoin::restore() {
   HF_RETURN_IF_ERROR(numbers_.restore());
-  auto& number = numbers_.at(kNumber);
   HF_ASSIGN_OR_RETURN(const bool whole, lacks_times(tables_));
   for (auto& table : tables_) {
     HF_RETURN_IF_ERROR(table.restore(whole));
     for (const auto& [key, entry] : table)
-      number = std::max(number, sequence_of(key) + 1);
+      numbers_.raise_to(sequence_of(key) + 1);
   }
   const bool one_is_partial = tables_[kLeft].is_partial() || tables_[kRight].is_partial();
   return one_is_partial ? leave() : Status();
@@ -227,7 +221,7 @@ Status WindowJoin::restore() {
 Status WindowJoin::put_state() {
   for (auto& table : tables_)
     HF_RETURN_IF_ERROR(table.put_all());
-  HF_RETURN_IF_ERROR(HF_MUTANT("ST61", numbers_.put_all(), Status()));
+  HF_RETURN_IF_ERROR(HF_MUTANT("ST61", numbers_.put(), Status()));
   if (is_partial() || tables_[kLeft].wants_room() || tables_[kRight].wants_room())
     HF_RETURN_IF_ERROR(leave());
   end_passed(tables_);
@@ -257,7 +251,7 @@ Status WindowJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   append_ordered(end, full);
   full += null ? '\1' : '\0';
   full += key;
-  append_ordered(numbers_.at(kNumber)++, full);
+  append_ordered(numbers_.take(), full);
   tables_[side].at(full) = row;
   return {};
 }

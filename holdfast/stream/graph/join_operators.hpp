@@ -138,7 +138,7 @@ class WindowJoin : public JoinOperator {
   Status leave();
 
   std::array<Table, 2> tables_;
-  NumberTable numbers_;  // One: of the next row.
+  NextNumber numbers_;
   // Windows of the store that have not been joined live so long at least.
   std::int64_t next_stored_ = kEndOfTime;
 };

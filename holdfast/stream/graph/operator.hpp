@@ -180,6 +180,30 @@ struct NumberCodec {
 };
 using NumberTable = StateTable<std::int64_t, NumberCodec>;
 
+// The number of an operator's next row, as a table of its own with one entry.
+class NextNumber {
+ public:
+  NextNumber(StateStore* store, std::int64_t slice) : table_(store, slice, {}) {}
+
+  std::int64_t take() { return table_.at(kKey)++; }
+  // It is no less than this.
+  void raise_to(std::int64_t next) {
+    auto& number = table_.at(kKey);
+    number = std::max(number, next);
+  }
+  Status restore() {
+    HF_RETURN_IF_ERROR(table_.restore());
+    if (sql::is_summable(table_.at(kKey))) return {};
+    return Error{Errc::kCorrupt, "the number of the next row is none of this query"};
+  }
+  Status put() { return table_.put_all(); }
+  Status visit_state(VisitState visit) const { return table_.visit_state(visit); }
+
+ private:
+  static inline const std::string kKey = "n";
+  NumberTable table_;
+};
+
 // The last eight bytes of a key whose form has a number behind: by it rows of one key are told
 // apart, in their order.
 inline std::int64_t sequence_of(std::string_view key) {

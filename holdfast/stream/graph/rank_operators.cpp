@@ -323,7 +323,9 @@ Status RunningRank::put_state() {
 WindowRank::WindowRank(const Parts& parts)
     : Operator(parts),
       rank_(std::get<sql::Rank>(parts.node.what)),
-      table_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 4, 1}}) {}
+      table_(parts.store, parts.first_slice, Codec{{parts.inputs[0], {1, 4, 1}}}, {},
+             StateStore::Grouping::kKey),
+      numbers_(parts.store, parts.first_slice + 1) {}
 
 Status WindowRank::take(std::size_t input, RowKind, const sql::Row& row) {
   const auto& end = row[rank_.end_column];
@@ -335,35 +337,43 @@ Status WindowRank::take(std::size_t input, RowKind, const sql::Row& row) {
   HF_RETURN_IF_ERROR(append_values(rank_.partition, row, partition, null));
   append_ordered(ends, key);
   append_part(partition, key);
-  append_ordered(number_of(rank_, next_number_++), key);
+  append_ordered(number_of(rank_, numbers_.take()), key);
   table_.at(key) = row;
   return {};
 }
 
-Status WindowRank::restore() {
-  HF_RETURN_IF_ERROR(table_.restore());
-  for (const auto& [key, entry] : table_)
-    next_number_ = std::max(next_number_, next_sequence(sequence_of(key)));
+// Window by window, the earliest first.
+Status WindowRank::pass(std::int64_t watermark) {
+  for (;;) {
+    const auto next = table_.empty() ? kEndOfTime : lives_until(table_.begin()->first);
+    if (std::min(next, next_stored_) >= watermark) return {};
+    const bool finds = HF_MUTANT("ST121", next_stored_ <= next, next_stored_ < next);
+    HF_RETURN_IF_ERROR(finds ? find_window() : show_next());
+  }
+}
+
+// The rows of the next window that the store has.
+Status WindowRank::find_window() {
+  const auto take = [this](std::string_view key, auto& entry) {
+    return table_.lend(key, std::move(entry.value)), Status();
+  };
+  HF_ASSIGN_OR_RETURN(next_stored_, table_.for_each_of_times(next_stored_, next_stored_, take));
   return {};
 }
 
-Status WindowRank::pass(std::int64_t watermark) {
-  while (!table_.empty()) {
-    const auto first = table_.begin()->first;
-    std::string_view key = first;
-    if (take_ordered(key) - 1 > watermark) return {};
-    const auto partition = first.substr(0, first.size() - 8);
-    std::vector<RankedRow> rows;
-    while (!table_.empty() && table_.begin()->first.starts_with(partition) &&
-           table_.begin()->first.size() == first.size()) {
-      const auto place = table_.begin();
-      rows.push_back({{}, std::move(place->second.value), sequence_of(place->first), {}});
-      HF_RETURN_IF_ERROR(evaluate_keys(rank_.order, rows.back().row, rows.back().keys));
-      table_.erase(place);
-    }
-    HF_RETURN_IF_ERROR(show(rows));
+// The least partition.
+Status WindowRank::show_next() {
+  const auto first = table_.begin()->first;
+  const auto partition = first.substr(0, first.size() - 8);
+  std::vector<RankedRow> rows;
+  while (!table_.empty() && table_.begin()->first.starts_with(partition) &&
+         table_.begin()->first.size() == first.size()) {
+    const auto place = table_.begin();
+    rows.push_back({{}, std::move(place->second.value), sequence_of(place->first), {}});
+    HF_RETURN_IF_ERROR(evaluate_keys(rank_.order, rows.back().row, rows.back().keys));
+    table_.erase(place);
   }
-  return {};
+  return show(rows);
 }
 
 Status WindowRank::show(std::vector<RankedRow>& rows) {
@@ -379,6 +389,35 @@ Status WindowRank::show(std::vector<RankedRow>& rows) {
     HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
   }
   return {};
+}
+
+// ---- State of windows ----
+Status WindowRank::restore() {
+  HF_RETURN_IF_ERROR(numbers_.restore());
+  HF_ASSIGN_OR_RETURN(const bool says_times, table_.says_times());
+  HF_RETURN_IF_ERROR(table_.restore(!says_times));
+  for (const auto& [key, entry] : table_)
+    numbers_.raise_to(next_sequence(sequence_of(key)));
+  return table_.is_partial() ? leave() : Status();
+}
+
+Status WindowRank::put_state() {
+  HF_RETURN_IF_ERROR(table_.put_all());
+  HF_RETURN_IF_ERROR(HF_MUTANT("ST122", numbers_.put(), Status()));
+  if (table_.is_partial() || table_.wants_room()) HF_RETURN_IF_ERROR(leave());
+  if (watermark() != kNoWatermark)
+    table_.end_until(HF_MUTANT("ST123", watermark() - 1, watermark()));
+  return {};
+}
+
+Status WindowRank::leave() {
+  next_stored_ = watermark();
+  return table_.leave();
+}
+
+Status WindowRank::visit_state(VisitState visit) const {
+  HF_RETURN_IF_ERROR(table_.visit_state(visit));
+  return numbers_.visit_state(visit);
 }
 
 }  // namespace holdfast::stream::graph

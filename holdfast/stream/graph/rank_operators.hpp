@@ -92,27 +92,41 @@ class RunningRank : public Operator {
   Sweeps sweeps_;
 };
 
-// The same of each window, when it has ended.
+// The same of each window, when it has ended. Where memory has not all rows, it has those since the
+// last checkpoint, and those of the window that ends.
 //
-// State  [window_end, partition, number] -> row.
+// State  [window_end, partition, number] -> row; numbers: the next one.
 class WindowRank : public Operator {
  public:
   explicit WindowRank(const Parts& parts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
-  Status put_state() override { return table_.put_all(); }
-  Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  Status put_state() override;
+  Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override {
+    return table_.is_partial() ? std::set{slice(0)} : std::set<std::int64_t>();
+  }
   StateSize state_size() const override { return size_of(table_); }
 
  protected:
   Status pass(std::int64_t watermark) override;
 
  private:
+  // The last watermark that does not end it.
+  static std::int64_t lives_until(std::string_view key) { return take_ordered(key) - 2; }
+  struct Codec : RowCodec {
+    std::int64_t end_of(std::string_view key, const sql::Row&) const { return lives_until(key); }
+  };
+  Status find_window();
+  Status show_next();
   Status show(std::vector<RankedRow>& rows);
+  Status leave();
 
   const sql::Rank& rank_;
-  RowTable table_;
-  std::int64_t next_number_ = 0;
+  StateTable<sql::Row, Codec> table_;
+  NextNumber numbers_;
+  // Windows of the store that have not been shown live so long at least.
+  std::int64_t next_stored_ = kEndOfTime;
 };
 
 }  // namespace holdfast::stream::graph

@@ -23,9 +23,7 @@ class FindRoom {
         join.form == sql::JoinForm::kTemporal || join.form == sql::JoinForm::kLookup;
     return in_memory ? StateRoom::kMemory : StateRoom::kEntries;
   }
-  StateRoom operator()(const sql::Rank& rank) const {
-    return rank.by_columns ? StateRoom::kMemory : StateRoom::kEntries;
-  }
+  StateRoom operator()(const sql::Rank&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::OverAggregate&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::AssignSessions&) const { return StateRoom::kMemory; }
   StateRoom operator()(const sql::Sort& sort) const {

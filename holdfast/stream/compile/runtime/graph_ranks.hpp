@@ -348,15 +348,17 @@ class RunningRank {
   std::uint64_t rows_ = 0;  // Of all partitions.
 };
 
-// Rows of a window, when it has ended.
+// Rows of a window, when it has ended. Where memory has not all rows, it has those since the last
+// checkpoint, and those of the window that ends.
 //
-// State  [window_end, partition, number] -> row.
+// State  [window_end, partition, number] -> row; numbers: the next one.
 template <class Definition>
 class WindowRank {
   using Row = typename Definition::Row;
 
  public:
-  explicit WindowRank(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+  explicit WindowRank(Run& run)
+      : run_(run), stored_(run.host, kSlice, Grouping::kKey), numbers_(run.host, kSlice + 1) {}
 
   template <class Graph>
   void take(Graph&, Change, const Row& row) {
@@ -367,16 +369,23 @@ class WindowRank {
     if (run_.failed) return;
     std::string partition;
     append_key_part(key, partition);
-    auto& ranked = windows_[end.value][std::move(partition)].emplace_back();
-    ranked.kept = Kept<Row>(row);
-    ranked.number = rank_number<Definition::kLatest>(next_number_++);
-    stored_.change(ranked.mark);
+    const auto number = rank_number<Definition::kLatest>(numbers_.take());
+    stored_.change(add(end.value, std::move(partition), row, number).mark);
+    stored_.took_row([this] { return bytes(); });
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
-    while (!windows_.empty() && windows_.begin()->first - 1 <= watermark && !run_.failed) {
+    while (!run_.failed) {
+      const auto next = windows_.empty() ? INT64_MAX : last_of(windows_.begin()->first);
+      if (std::min(next, next_stored_) >= watermark) break;
+      if constexpr (may_store<Definition>()) {
+        if (next_stored_ <= next) {
+          if (!find_window()) run_.failed = true;
+          continue;
+        }
+      }
       auto window = windows_.extract(windows_.begin());
-      for (auto& [partition, rows] : window.mapped()) {
+      for (auto& [partition, rows] : window.mapped().partitions) {
         for (const auto& ranked : rows)
           stored_.erase(ranked.mark, key_of(window.key(), partition, ranked.number));
         show(graph, rows);
@@ -385,42 +394,33 @@ class WindowRank {
     now_ = watermark;
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
+  void adopt_stored(std::int64_t) {
+    stored_.become_partial();
+    next_stored_ = now_;
+  }
   bool adopt(const GraphEntry& entry) {
+    if (entry.slice == kSlice + 1) return numbers_.adopt(entry);
+    if (entry.slice != kSlice) return false;
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Text key = entry.key, state = entry.state;
-    std::int64_t end = 0;
-    Row row;
-    Mark mark{entry.version, entry.changed};
-    if (!take_ordered(key, end) || key.size < 12 || !stored_.take_begin(state, mark) ||
-        !row.take(state) || state.size != 0)
-      return false;
-    auto& ranked = windows_[end][std::string(key.data, key.size - 8)].emplace_back();
-    Text number{key.data + key.size - 8, 8};
-    ranked.kept = Kept<Row>(row);
-    take_ordered(number, ranked.number);
-    ranked.mark = mark;
-    next_number_ = std::max(next_number_, next_sequence(ranked.number));
-    return true;
+    return take_row(entry.key, entry.state, {entry.version, entry.changed});
   }
   bool put_state() {
-    if (!stored_.put_gone()) return false;
-    for (auto& [end, partitions] : windows_) {
-      for (auto& [partition, rows] : partitions) {
-        for (auto& ranked : rows) {
-          if (stored_.keeps() && !ranked.mark.changed) continue;
-          if (!stored_.put(ranked.mark, key_of(end, partition, ranked.number),
-                           [&](std::string& bytes) { ranked.row().append_exactly(bytes); }))
-            return false;
-        }
-      }
-    }
+    if (!stored_.put_gone() || !put_rows() || !numbers_.put()) return false;
+    if ((stored_.is_partial() || stored_.wants_room(bytes())) && !leave()) return false;
+    if (now_ != kNoTime) stored_.end_until(now_ - 1);
     return true;
   }
 
   std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
-  using Rows = std::vector<RankedRow<Kept<Row>>>;
+  using Ranked = RankedRow<Kept<Row>>;
+  using Rows = std::vector<Ranked>;
+  struct Window {
+    std::map<std::string, Rows> partitions;
+    std::uint64_t bytes = 0;  // About.
+  };
+  static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
 
   static auto key_of(std::int64_t end, const std::string& partition, std::int64_t number) {
     return [end, &partition, number](std::string& bytes) {
@@ -428,6 +428,20 @@ class WindowRank {
       bytes += partition;
       append_ordered(number, bytes);
     };
+  }
+  // The last watermark that does not end a window.
+  static std::int64_t last_of(std::int64_t end) { return end - 2; }
+  // Valid until the next call.
+  Ranked& add(std::int64_t end, std::string partition, const Row& row, std::int64_t number) {
+    constexpr std::uint64_t kOfPartition = 160;  // With the memory that a list sets aside.
+    auto& window = windows_[end];
+    auto& rows = window.partitions[std::move(partition)];
+    if (rows.empty()) window.bytes += kOfPartition;
+    window.bytes += sizeof(Ranked) + row.text_bytes();
+    auto& ranked = rows.emplace_back();
+    ranked.kept = Kept<Row>(row);
+    ranked.number = number;
+    return ranked;
   }
   template <class Graph>
   void show(Graph& graph, Rows& rows) {
@@ -439,10 +453,63 @@ class WindowRank {
     forget_given<Definition>(run_);
   }
 
+  // ---- State ----
+
+  // An entry of a store.
+  bool take_row(Text key, Text state, Mark mark) {
+    std::int64_t end = 0, number = 0;
+    Row row;
+    Mark unused;
+    if (!take_ordered(key, end) || key.size < 12 || !stored_.take_begin(state, unused) ||
+        !row.take(state) || state.size != 0)
+      return false;
+    const std::size_t partition_bytes = key.size - 8;
+    Text last{key.data + partition_bytes, 8};
+    take_ordered(last, number);
+    add(end, std::string(key.data, partition_bytes), row, number).mark = mark;
+    numbers_.raise_to(next_sequence(number));
+    return true;
+  }
+  bool put_rows() {
+    for (auto& [end, window] : windows_) {
+      const auto last = last_of(end);
+      for (auto& [partition, rows] : window.partitions) {
+        for (auto& ranked : rows) {
+          if (stored_.keeps() && !ranked.mark.changed) continue;
+          if (!stored_.put(ranked.mark, &last, key_of(end, partition, ranked.number),
+                           [&](std::string& bytes) { ranked.row().append_exactly(bytes); }))
+            return false;
+        }
+      }
+    }
+    return true;
+  }
+  std::uint64_t bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [end, window] : windows_)
+      bytes += window.bytes;
+    return bytes;
+  }
+  bool leave() {
+    windows_.clear();
+    next_stored_ = now_;
+    return stored_.leave();
+  }
+  // The rows of the next window that the store has. They end there by themselves.
+  [[gnu::noinline]] bool find_window() {
+    const auto take = [this](Text key, Text state, std::uint64_t) {
+      return take_row(key, state, {});
+    };
+    const auto at = next_stored_;
+    return stored_.for_each_of_times(at, at, take, next_stored_);
+  }
+
   Run& run_;
   StoredEntries<Definition> stored_;
-  std::map<std::int64_t, std::map<std::string, Rows>> windows_;  // By end and partition.
-  std::int64_t next_number_ = 0;
+  StoredNumber<Definition> numbers_;
+  std::map<std::int64_t, Window> windows_;  // By end.
+  // Windows of the store that have not been shown live so long at least.
+  std::int64_t next_stored_ = INT64_MAX;
   std::int64_t now_ = kNoTime;  // The watermark.
 };
 

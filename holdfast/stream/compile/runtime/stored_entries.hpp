@@ -11,6 +11,7 @@
 // next checkpoint, and are not given to a fetch before.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -268,6 +269,37 @@ class BasicStoredEntries {
 // Of an operator.
 template <class Definition>
 using StoredEntries = BasicStoredEntries<may_store<Definition>(), may_forget<Definition>()>;
+// The number of an operator's next row, as a table of its own with one entry.
+template <class Definition>
+class StoredNumber {
+ public:
+  StoredNumber(Host& host, std::int64_t slice) : stored_(host, slice) {}
+
+  std::int64_t take() { return next_++; }
+  // It is no less than this.
+  void raise_to(std::int64_t next) { next_ = std::max(next_, next); }
+  bool adopt(const GraphEntry& entry) {
+    Text state = entry.state;
+    mark_ = {entry.version, entry.changed};
+    std::int64_t next = 0;
+    if (!stored_.take_begin(state, mark_) || !take_ordered(state, next)) return false;
+    raise_to(next);
+    return state.size == 0;
+  }
+  bool put() {
+    mark_.changed = next_ != put_;
+    if (stored_.keeps() && !mark_.changed) return true;
+    put_ = next_;
+    return stored_.put(
+        mark_, [](std::string& bytes) { bytes += 'n'; },
+        [this](std::string& bytes) { append_ordered(next_, bytes); });
+  }
+
+ private:
+  StoredEntries<Definition> stored_;
+  Mark mark_;
+  std::int64_t next_ = 0, put_ = 0;
+};
 // What memory knows of an entry of one: for those that there are many of.
 template <class Definition>
 using MarkOf =

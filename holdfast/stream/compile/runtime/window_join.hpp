@@ -161,7 +161,7 @@ class WindowJoin : JoinRules<Definition> {
       return drop_late<Definition>(run_, late_rows, row, now_, static_cast<std::size_t>(kSide));
     const auto key = Rules::template key<kSide>(row, run_);
     if (run_.failed) return;
-    auto& item = window_at(end.value).template add<kSide>(key, row, next_number_++);
+    auto& item = window_at(end.value).template add<kSide>(key, row, numbers_.take());
     stored_of<kSide>().change(item.mark);
     stored_[0].took_row([this] { return bytes(); });
   }
@@ -196,15 +196,10 @@ class WindowJoin : JoinRules<Definition> {
   bool adopt(const GraphEntry& entry) {
     if (entry.slice == kSlice) return adopt_on<Side::kLeft>(entry);
     if (entry.slice == kSlice + 1) return adopt_on<Side::kRight>(entry);
-    Text state = entry.state;
-    number_mark_ = {entry.version, entry.changed};
-    std::int64_t number = 0;
-    if (!numbers_.take_begin(state, number_mark_) || !take_ordered(state, number)) return false;
-    next_number_ = std::max(next_number_, number);
-    return state.size == 0;
+    return entry.slice == kSlice + 2 && numbers_.adopt(entry);
   }
   bool put_state() {
-    if (!put_on<Side::kLeft>() || !put_on<Side::kRight>() || !put_number()) return false;
+    if (!put_on<Side::kLeft>() || !put_on<Side::kRight>() || !numbers_.put()) return false;
     if ((stored_[0].is_partial() || stored_[0].wants_room(bytes())) && !leave()) return false;
     if (now_ == kNoTime) return true;
     for (auto& stored : stored_)
@@ -364,7 +359,7 @@ class WindowJoin : JoinRules<Definition> {
         bytes.size != 0)
       return false;
     window(end).template add<kSide>(key, row, number).mark = mark;
-    next_number_ = std::max(next_number_, number + 1);
+    numbers_.raise_to(number + 1);
     return true;
   }
   template <Side kSide>
@@ -381,15 +376,6 @@ class WindowJoin : JoinRules<Definition> {
       if (!put) return false;
     }
     return true;
-  }
-
-  bool put_number() {
-    number_mark_.changed = next_number_ != put_number_;
-    if (numbers_.keeps() && !number_mark_.changed) return true;
-    put_number_ = next_number_;
-    return numbers_.put(
-        number_mark_, [](std::string& bytes) { bytes += 'n'; },
-        [this](std::string& bytes) { append_ordered(next_number_, bytes); });
   }
 
   // ---- Rows that memory does not have ----
@@ -456,16 +442,13 @@ class WindowJoin : JoinRules<Definition> {
 
   Run& run_;
   StoredEntries<Definition> stored_[2];
-  StoredEntries<Definition> numbers_;  // Has one entry: the next number.
-  Mark number_mark_;
-  std::int64_t put_number_ = 0;
+  StoredNumber<Definition> numbers_;
   // Windows of the store that have not been joined live so long at least.
   std::int64_t next_stored_ = INT64_MAX;
   std::map<std::int64_t, Window> windows_;  // By their ends.
   Window* newest_ = nullptr;                // That of the last row.
   std::int64_t newest_end_ = 0;
-  Window spare_;  // One that has ended: its memory is for the next one.
-  std::int64_t next_number_ = 0;
+  Window spare_;                // One that has ended: its memory is for the next one.
   std::int64_t now_ = kNoTime;  // The watermark.
   std::vector<bool> matched_;   // Right rows of one key.
   Places places_;
