@@ -274,9 +274,10 @@ def check_explain(directory):
     window = "TABLE({}(TABLE events{}, DESCRIPTOR(ts), INTERVAL '1' MINUTE))"
     ranks = ('SELECT k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v) AS n FROM '
              f"{window.format('TUMBLE', '')}) WHERE n < 3")
+    sessions = f"SELECT window_start, k, v FROM {window.format('SESSION', ' PARTITION BY k')}"
     values = 'SELECT k, COUNT(DISTINCT v) FROM events GROUP BY k'
     for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin'), (ranks, 'Rank'),
-                        (values, 'Group')):
+                        (sessions, 'AssignSessions'), (values, 'Group')):
         in_kv = explain(query, '--state', 'kv', '--region', str(directory / 'none'))
         place = 'state in memory' + (', and in kv what memory has no room for' if query not in (values, versions) else '')
         assert f'-- query 1: {place}\n{name}' in in_kv, in_kv

@@ -426,6 +426,7 @@ APPENDED = [
     "SELECT window_start, COUNT(*), window_end, GROUPING_ID(k, v) FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, ROLLUP(k, v)",
     "SELECT window_start, FIRST_VALUE(v), window_end, CAST(CHAR_LENGTH(LISTAGG(k)) + PERCENTILE(v, 0.3) AS BIGINT) FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, k",
     "SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end, k ORDER BY v DESC) AS r FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '20' SECOND))) WHERE r <= 3",
+    "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
 ]
 
 

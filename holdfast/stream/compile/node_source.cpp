@@ -182,6 +182,7 @@ class NodeWriter {
     give("const Row& row, std::int64_t start, std::int64_t end",
          "followed_by<Row" + self_ + ">(row, some(start), some(end), some(end - 1))");
     made_.member = "SessionRows";
+    made_.fetches = true;
     made_.passes = true;
     return end();
   }

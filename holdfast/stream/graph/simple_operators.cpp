@@ -65,7 +65,8 @@ Status UnnestRows::take(std::size_t, RowKind kind, const sql::Row& row) {
 AssignSessionRows::AssignSessionRows(const Parts& parts)
     : Operator(parts),
       sessions_(std::get<sql::AssignSessions>(parts.node.what)),
-      rows_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {0, 4, 2}}) {}
+      rows_(parts.store, parts.first_slice, Codec{{parts.inputs[0], {0, 4, 2}}, sessions_.gap_ms},
+            {}, StateStore::Grouping::kFirstPart) {}
 
 std::string AssignSessionRows::row_key(const std::string& key, std::int64_t time,
                                        std::int64_t number) const {
@@ -83,6 +84,7 @@ Status AssignSessionRows::take(std::size_t input, RowKind, const sql::Row& row) 
   std::string key;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(sessions_.keys, row, key, null));
+  HF_RETURN_IF_ERROR(fetch(key));
   if (time + sessions_.gap_ms - 1 <= watermark()) {
     // A row that is near belongs to an open session, else it would not be there.
     const auto near = rows_.lower_bound(row_key(key, time - sessions_.gap_ms, 0));
@@ -90,26 +92,57 @@ Status AssignSessionRows::take(std::size_t input, RowKind, const sql::Row& row) 
     if (near == rows_.end() || near->first >= last) return drop_late(input, row);
   }
   rows_.at(row_key(key, time, next_number_++)) = row;
-  ends_.emplace(std::pair(time + sessions_.gap_ms, std::move(key)), true);
+  ends_.emplace(time + sessions_.gap_ms, std::move(key));
   return {};
 }
 
-Status AssignSessionRows::restore() {
-  HF_RETURN_IF_ERROR(rows_.restore());
-  for (const auto& [full, entry] : rows_) {
-    next_number_ = std::max(next_number_, sequence_of(full) + 1);
-    const auto time = static_cast<std::int64_t>(entry.value[sessions_.time_column].number);
-    ends_.emplace(std::pair(time + sessions_.gap_ms, full.substr(4, full.size() - 20)), true);
-  }
-  return {};
+// The rows of a key that memory has none of.
+Status AssignSessionRows::fetch(const std::string& key) {
+  if (!rows_.is_partial()) return {};
+  std::string prefix;
+  append_part(key, prefix);
+  const auto known = rows_.lower_bound(prefix);
+  if (known != rows_.end() && known->first.starts_with(prefix)) return {};
+  HF_RETURN_IF_ERROR(rows_.fetch(prefix));
+  return adopt_all(prefix);
 }
 
+// Rows that the store gave, whose keys begin so. Numbers tell rows of one key apart, so those of
+// keys that are not in memory do not count.
+Status AssignSessionRows::adopt_all(const std::string& prefix) {
+  return rows_.for_each(prefix, [this](const std::string& full, auto) {
+    next_number_ = HF_MUTANT("ST124", std::max(next_number_, sequence_of(full) + 1), next_number_);
+    ends_.emplace(time_of(full) + sessions_.gap_ms, full.substr(4, full.size() - 20));
+    return Status();
+  });
+}
+
+// By the ends of sessions, then by their keys.
 Status AssignSessionRows::pass(std::int64_t watermark) {
-  while (!ends_.empty() && ends_.begin()->first.first - 1 <= watermark) {
-    const auto [end, key] = ends_.begin()->first;
-    ends_.erase(ends_.begin());
+  for (;;) {
+    const auto next = ends_.empty() ? kEndOfTime : lives_until(ends_.begin()->first);
+    if (std::min(next, next_stored_) >= watermark) return {};
+    if (HF_MUTANT("ST125", next_stored_ <= next, next_stored_ < next)) {
+      HF_RETURN_IF_ERROR(find_due());
+      continue;
+    }
+    const auto [end, key] = std::move(ends_.extract(ends_.begin()).value());
     HF_RETURN_IF_ERROR(give(key, end - sessions_.gap_ms));
   }
+}
+
+// All rows of the keys that have a session which may end next.
+Status AssignSessionRows::find_due() {
+  constexpr std::int64_t kParts = 32;
+  std::set<std::string> keys;
+  const auto until = next_stored_ + sessions_.gap_ms / kParts;
+  const auto take = [&](std::string_view full, const Table::Entry&) {
+    keys.emplace(full.substr(4, full.size() - 20));
+    return Status();
+  };
+  HF_ASSIGN_OR_RETURN(next_stored_, rows_.for_each_of_times(next_stored_, until, take));
+  for (const auto& key : keys)
+    HF_RETURN_IF_ERROR(fetch(key));
   return {};
 }
 
@@ -117,22 +150,20 @@ Status AssignSessionRows::pass(std::int64_t watermark) {
 Status AssignSessionRows::give(const std::string& key, std::int64_t last) {
   std::string prefix;
   append_part(key, prefix);
-  const auto time_of = [&](RowTable::iterator place) {
-    return static_cast<std::int64_t>(place->second.value[sessions_.time_column].number);
-  };
   const auto behind = rows_.lower_bound(row_key(key, last + 1, 0));
   const bool goes_on = behind != rows_.end() && behind->first.starts_with(prefix) &&
-                       time_of(behind) - last <= sessions_.gap_ms;
+                       time_of(behind->first) - last <= sessions_.gap_ms;
   if (goes_on || behind == rows_.begin()) return {};
   auto first = std::prev(behind);
-  if (!first->first.starts_with(prefix) || time_of(first) != last) return {};
+  if (!first->first.starts_with(prefix) || time_of(first->first) != last) return {};
   for (auto before = first; before != rows_.begin();) {
     --before;
-    if (!before->first.starts_with(prefix) || time_of(first) - time_of(before) > sessions_.gap_ms)
+    if (!before->first.starts_with(prefix) ||
+        time_of(first->first) - time_of(before->first) > sessions_.gap_ms)
       break;
     first = before;
   }
-  const auto start = time_of(first);
+  const auto start = time_of(first->first);
   for (auto place = first; place != behind;) {
     sql::Row row = place->second.value;
     for (const auto bound : {start, last + sessions_.gap_ms, last + sessions_.gap_ms - 1})
@@ -140,6 +171,25 @@ Status AssignSessionRows::give(const std::string& key, std::int64_t last) {
     place = rows_.erase(place);
     HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
   }
+  return {};
+}
+
+Status AssignSessionRows::restore() {
+  HF_ASSIGN_OR_RETURN(const bool says_times, rows_.says_times());
+  HF_RETURN_IF_ERROR(rows_.restore(!says_times));
+  return rows_.is_partial() ? leave() : adopt_all("");
+}
+
+Status AssignSessionRows::put_state() {
+  HF_RETURN_IF_ERROR(rows_.put_all());
+  return rows_.wants_room() ? leave() : Status();
+}
+
+Status AssignSessionRows::leave() {
+  HF_RETURN_IF_ERROR(rows_.leave());
+  if (!rows_.is_partial()) return {};
+  ends_.clear();
+  next_stored_ = HF_MUTANT("ST126", watermark(), watermark() + 1);
   return {};
 }
 

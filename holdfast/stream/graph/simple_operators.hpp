@@ -62,7 +62,8 @@ class UnnestRows : public Operator {
 
 // Rows of sessions, each beside the bounds of its session, when that has ended. Two rows of a key
 // are of one session if no more than the gap is between them. A row is late if it is near no row
-// of an open session, and its own session would have ended.
+// of an open session, and its own session would have ended. Rows that memory does not have are
+// fetched by their key when a row of it comes, or when a session of it may end.
 //
 // State  [key, time, number] -> row.
 class AssignSessionRows : public Operator {
@@ -71,22 +72,46 @@ class AssignSessionRows : public Operator {
   StateSize state_size() const override { return size_of(rows_); }
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
-  Status put_state() override { return rows_.put_all(); }
+  Status put_state() override;
   Status visit_state(VisitState visit) const override { return rows_.visit_state(visit); }
+  std::set<std::int64_t> stored_slices() const override {
+    return rows_.is_partial() ? std::set{slice(0)} : std::set<std::int64_t>();
+  }
 
  protected:
   Status pass(std::int64_t watermark) override;
 
  private:
-  using Ends = std::map<std::pair<std::int64_t, std::string>, bool>;
+  // A row says when its session ends if no other one follows: then it is looked at. It does not end
+  // there by itself.
+  struct Codec : RowCodec {
+    std::int64_t gap_ms = 0;
+    std::int64_t end_of(std::string_view key, const sql::Row&) const {
+      return lives_until(time_of(key) + gap_ms);
+    }
+  };
+  using Table = StateTable<sql::Row, Codec>;
+  // Of a key of the table.
+  static std::int64_t time_of(std::string_view full) {
+    std::string_view time = full.substr(full.size() - 16);
+    return take_ordered(time);
+  }
+  // The last watermark that does not end a session.
+  static std::int64_t lives_until(std::int64_t end) { return end - 2; }
+  Status fetch(const std::string& key);
+  Status adopt_all(const std::string& prefix);
+  Status find_due();
   Status give(const std::string& key, std::int64_t last);
+  Status leave();
   std::string row_key(const std::string& key, std::int64_t time, std::int64_t number) const;
 
   const sql::AssignSessions& sessions_;
-  RowTable rows_;
+  Table rows_;
   std::int64_t next_number_ = 0;
   // Where a session may end: [last time + gap, key]. Made of the rows.
-  Ends ends_;
+  std::set<std::pair<std::int64_t, std::string>> ends_;
+  // Sessions of the store that have not been looked at live so long at least.
+  std::int64_t next_stored_ = kEndOfTime;
 };
 
 // All rows when the input has ended, in order, without those that were taken back. Without keys and

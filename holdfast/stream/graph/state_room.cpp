@@ -25,7 +25,7 @@ class FindRoom {
   }
   StateRoom operator()(const sql::Rank&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::OverAggregate&) const { return StateRoom::kEntries; }
-  StateRoom operator()(const sql::AssignSessions&) const { return StateRoom::kMemory; }
+  StateRoom operator()(const sql::AssignSessions&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::Sort& sort) const {
     return sort.at_once ? StateRoom::kNone : StateRoom::kMemory;
   }

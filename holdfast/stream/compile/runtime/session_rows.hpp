@@ -9,13 +9,15 @@
 //   Key, key(row, run), time(row)
 //   give(graph, change, row, start, end)  to those that read it
 //
-// State  [key, time, number] -> row.
+// State  [key, time, number] -> row. Rows that memory does not have are fetched by their key when a
+//        row of it comes, or when a session of it may end.
 // Order  By the ends of sessions, then by the keys' bytes; in a session by time, then as they came.
 // Costs  A row O(1); out of order O(log open sessions of its key) and O(what stands behind it). A
 //        session is looked at where its end was expected: once for each gap that it lasts.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +34,7 @@ class SessionRows {
   using Key = typename Definition::Key;
 
  public:
-  explicit SessionRows(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+  explicit SessionRows(Run& run) : run_(run), stored_(run.host, kSlice, Grouping::kFirstPart) {}
 
   template <class Graph>
   void take(Graph&, Change, const Row& row) {
@@ -41,6 +43,8 @@ class SessionRows {
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     const auto hash = key.hash();
+    if (stored_.is_partial() && sessions_.find(key, hash) == nullptr && !fetch(key))
+      return static_cast<void>(run_.failed = true);
     auto* const known = sessions_.find(key, hash);
     if (time.value + Definition::kGapMs - 1 <= now_ &&
         (known == nullptr || !is_near(known->value, time.value)))
@@ -49,16 +53,29 @@ class SessionRows {
     auto& item = add(entry, row, time.value, next_number_++);
     stored_.come(item.mark, key_of(entry.key, item));
     if (stored_.change(item.mark)) sessions_.note(entry);
+    stored_.took_row([this] { return bytes(); });
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
-    while (!expected_.empty() && expected_.begin()->first - 1 <= watermark && !run_.failed) {
+    while (!run_.failed) {
+      const auto next = expected_.empty() ? INT64_MAX : last_of(expected_.begin()->first);
+      if (std::min(next, next_stored_) >= watermark) break;
+      if constexpr (may_store<Definition>()) {
+        if (next_stored_ <= next) {
+          if (!find_due()) run_.failed = true;
+          continue;
+        }
+      }
       const auto at = expected_.extract(expected_.begin());
       end_sessions(graph, at.key(), at.mapped());
     }
     now_ = watermark;
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
+  void adopt_stored(std::int64_t) {
+    stored_.become_partial();
+    next_stored_ = now_;
+  }
   bool adopt(const GraphEntry& entry) {
     if (entry.state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
     Text rest = entry.key, values, state = entry.state;
@@ -79,7 +96,9 @@ class SessionRows {
   bool put_state() {
     if (!stored_.put_gone()) return false;
     const auto put_entry = [this](Entry& entry) { return put(entry); };
-    return stored_.keeps() ? sessions_.for_each_noted(put_entry) : sessions_.for_each(put_entry);
+    if (!(stored_.keeps() ? sessions_.for_each_noted(put_entry) : sessions_.for_each(put_entry)))
+      return false;
+    return !stored_.wants_room(bytes()) || leave();
   }
 
   std::uint64_t late_rows = 0, rows_without_time = 0;
@@ -99,6 +118,7 @@ class SessionRows {
   };
   using Sessions = std::vector<Session>;  // Of a key, further apart than the gap, by time.
   using Entry = typename KeyedValues<Key, Sessions>::Entry;
+  static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
 
   static auto key_of(const Key& key, const Item& item) {
     return [&](std::string& bytes) {
@@ -223,10 +243,56 @@ class SessionRows {
     for (auto& session : entry.value) {
       for (auto* const item : session.rows) {
         if (stored_.keeps() && !item->mark.changed) continue;
-        const bool put = stored_.put(item->mark, key_of(entry.key, *item),
+        const auto last = last_of(item->time + Definition::kGapMs);
+        const bool put = stored_.put(item->mark, &last, key_of(entry.key, *item),
                                      [&](std::string& bytes) { item->row.append_exactly(bytes); });
         if (!put) return false;
       }
+    }
+    return true;
+  }
+
+  // ---- Rows that memory does not have ----
+
+  // The last watermark that does not end a session.
+  static std::int64_t last_of(std::int64_t end) { return end - 2; }
+  // About.
+  std::uint64_t bytes() const {
+    constexpr std::uint64_t kAround = 64;  // A list of rows, and where it is expected.
+    return sessions_.bytes() + sessions_.size() * (sizeof(Session) + kAround) + memory_.bytes();
+  }
+  bool leave() {
+    sessions_ = {};
+    memory_ = {};
+    expected_.clear();
+    newest_ = nullptr;
+    next_stored_ = now_;
+    return stored_.leave();
+  }
+  bool fetch(const Key& key) {
+    const auto take = [this](Text bytes, Text state, std::uint64_t version) {
+      return adopt({kSlice, bytes, state, version, false});
+    };
+    return stored_.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take);
+  }
+  // All rows of the keys that have a session which may end next.
+  [[gnu::noinline]] bool find_due() {
+    constexpr std::int64_t kParts = 32;
+    std::set<std::string> keys;
+    const auto take = [&keys](Text bytes, Text, std::uint64_t) {
+      Text values;
+      if (!take_part(bytes, values)) return false;
+      keys.emplace(values.data, values.size);
+      return true;
+    };
+    const auto from = next_stored_;
+    const auto until = from + Definition::kGapMs / kParts;
+    if (!stored_.for_each_of_times(from, until, take, next_stored_)) return false;
+    for (const auto& bytes : keys) {
+      Text values{bytes.data(), bytes.size()};
+      Key key;
+      if (!key.take(values)) return false;
+      if (sessions_.find(key) == nullptr && !fetch(key)) return false;
     }
     return true;
   }
@@ -241,6 +307,8 @@ class SessionRows {
   std::int64_t newest_end_ = 0;
   std::vector<std::pair<std::string, std::uint32_t>> ending_;
   std::int64_t next_number_ = 0;
+  // Sessions of the store that have not been looked at live so long at least.
+  std::int64_t next_stored_ = INT64_MAX;
   std::int64_t now_ = kNoTime;  // The watermark.
 };
 
