@@ -120,7 +120,7 @@ class Reads {
   }
   void operator()(const OverAggregate& over) {
     pass_through();
-    of_[0][over.time_column] = true;
+    if (!over.as_they_come) of_[0][over.time_column] = true;
     read(over.partition, of_[0]);
     read(over.aggregates, of_[0]);
   }
@@ -192,7 +192,7 @@ class Renumber {
     if (rank.by_columns) move(rank.end_column);
   }
   void operator()(OverAggregate& over) const {
-    move(over.time_column);
+    if (!over.as_they_come) move(over.time_column);
     renumber(over.partition, inputs_[0]);
     renumber(over.aggregates, inputs_[0]);
   }

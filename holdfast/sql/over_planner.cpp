@@ -115,8 +115,32 @@ std::vector<ExpressionPointer*> OverPlanner::expressions() {
   return all;
 }
 
-// The ranking comes last, since its rows change. Frames without an end come first: the watermark
-// judges their rows, so none is left that is late for one of them and was counted by another.
+// The column that a window of aggregates is in the order of; null: none that is a time.
+const Column* OverPlanner::time_of(const Window& window, const std::vector<Column>& columns) {
+  if (window.order.size() != 1 || window.order[0].descending ||
+      window.order[0].value->operation != Operation::kColumn)
+    return nullptr;
+  const auto& column = columns[window.order[0].value->column];
+  return column.is_time() || column.role == Role::kProcessing ? &column : nullptr;
+}
+
+// Of one SELECT: windows of times of events, or of times of the clock.
+Status OverPlanner::check_times(const std::vector<Column>& columns) const {
+  const Window* of_clock = nullptr;
+  const Window* of_events = nullptr;
+  for (const auto& window : windows_) {
+    const auto* time = window.ranks ? nullptr : time_of(window, columns);
+    if (time != nullptr) (time->is_time() ? of_events : of_clock) = &window;
+  }
+  if (of_clock == nullptr || of_events == nullptr) return {};
+  return unsupported_at(of_clock->at, "OVER by processing time beside OVER by event time",
+                        "a query in FROM has one, and the query around it the other");
+}
+
+// The ranking comes last, since its rows change. Windows of rows as they come are first, before
+// others put the rows in an order. Frames without an end are before those that have one: the
+// watermark judges their rows, so none is left that is late for one of them and was counted by
+// another.
 Result<NodeId> OverPlanner::add_to(NodeId node) {
   places_.resize(calls_.size());
   const OverCall* ranked = nullptr;
@@ -125,8 +149,15 @@ Result<NodeId> OverPlanner::add_to(NodeId node) {
       return unsupported_at(call.at, "more than one ROW_NUMBER, RANK or DENSE_RANK in a SELECT");
     if (call.numbers_rows) ranked = &call;
   }
-  std::stable_partition(windows_.begin(), windows_.end(),
-                        [](const Window& window) { return window.over->preceding == nullptr; });
+  const auto columns = graph_.columns(node);
+  HF_RETURN_IF_ERROR(check_times(columns));
+  const auto comes_at = [&](const Window& window) {
+    if (window.over->preceding == nullptr) return 0;
+    const auto* time = time_of(window, columns);
+    return time != nullptr && !time->is_time() && window.over->rows ? 0 : 1;
+  };
+  std::stable_sort(windows_.begin(), windows_.end(),
+                   [&](const Window& a, const Window& b) { return comes_at(a) < comes_at(b); });
   for (const bool ranks : {false, true}) {
     for (auto& window : windows_) {
       if (window.ranks != ranks) continue;
@@ -178,19 +209,26 @@ Result<NodeId> OverPlanner::rank(Window& window, NodeId node, std::vector<Column
 Result<NodeId> OverPlanner::aggregate(Window& window, NodeId node, std::vector<Column> columns) {
   const auto& spec = *window.over;
   if (graph_.updating(node)) return unsupported_at(spec.at, "OVER rows that change");
-  const auto& order = window.order;
-  const bool by_time = order.size() == 1 && !order[0].descending &&
-                       order[0].value->operation == Operation::kColumn &&
-                       columns[order[0].value->column].is_time();
-  if (!by_time)
+  const auto* const time = time_of(window, columns);
+  if (time == nullptr)
     return unsupported_at(spec.at, "OVER with another order than that of a time attribute",
-                          "ORDER BY the column of WATERMARK FOR");
+                          "ORDER BY the column of WATERMARK FOR, or one of PROCTIME()");
   if (window.lags && spec.has_frame) return error_at(spec.at, "LAG has no ROWS and no RANGE");
   OverAggregate over;
-  over.time_column = order[0].value->column;
   over.partition = std::move(window.partition);
   over.rows = spec.rows || window.lags;
   HF_ASSIGN_OR_RETURN(over.preceding, frame_of(spec));
+  over.time_column = window.order[0].value->column;
+  if (time->role == Role::kProcessing) {  // As in Flink, all rows up to one are those before it.
+    over.rows = over.rows || over.preceding == OverAggregate::kUnbounded;
+    over.as_they_come = over.rows;
+  }
+  if (time->role == Role::kProcessing && !over.as_they_come) {
+    HF_ASSIGN_OR_RETURN(node, graph_.at_clock(node, over.time_column));
+    const auto& below = graph_.columns(node);
+    for (std::size_t i = 0; i < below.size(); ++i)
+      columns[i].role = below[i].role;
+  }
   for (const auto call : window.calls)
     over.aggregates.push_back(std::move(calls_[call].aggregate));
   return graph_.add(std::move(over), {node}, std::move(columns), false);

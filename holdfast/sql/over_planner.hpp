@@ -40,6 +40,8 @@ class OverPlanner {
     std::vector<std::size_t> calls;
   };
   Window& window_of(std::size_t call);
+  static const Column* time_of(const Window& window, const std::vector<Column>& columns);
+  Status check_times(const std::vector<Column>& columns) const;
   Result<NodeId> add_window(Window& window, NodeId node);
   Result<NodeId> rank(Window& window, NodeId node, std::vector<Column> columns);
   Result<NodeId> aggregate(Window& window, NodeId node, std::vector<Column> columns);

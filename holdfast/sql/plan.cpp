@@ -138,8 +138,10 @@ class Describe {
     std::string frame = "all";
     if (over.preceding != OverAggregate::kUnbounded)
       frame = over.rows ? std::to_string(over.preceding) + " rows" : ms(over.preceding);
-    return "Over (" + all(over.partition) + ") order " + names_[over.time_column] + " " + frame +
-           (over.rows ? " by rows" : "") + " of (" + all(over.aggregates) + ")";
+    const std::string order =
+        over.as_they_come ? "as they come " : "order " + names_[over.time_column] + " ";
+    return "Over (" + all(over.partition) + ") " + order + frame + (over.rows ? " by rows" : "") +
+           " of (" + all(over.aggregates) + ")";
   }
   std::string operator()(const Sort& sort) const {
     std::string text = "Sort (" + all(sort.keys) + ")";

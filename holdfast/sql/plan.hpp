@@ -142,6 +142,7 @@ struct OverAggregate {
   std::vector<ExpressionPointer> partition;
   std::uint32_t time_column = 0;
   bool rows = false;
+  bool as_they_come = false;            // In this order; then `rows`, and without a time_column.
   std::int64_t preceding = kUnbounded;  // Rows before the current one, or milliseconds.
   std::vector<Aggregate> aggregates;
 };

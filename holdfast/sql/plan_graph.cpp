@@ -336,6 +336,18 @@ Result<NodeId> PlanGraph::settle_join(NodeId node, Position at_place) {
   return add(std::move(join), std::move(inputs), std::move(shown), changes);
 }
 
+Result<NodeId> PlanGraph::at_clock(NodeId node, std::uint32_t column) {
+  auto shown = columns(node);
+  for (std::uint32_t i = 0; i < shown.size(); ++i) {
+    auto& role = shown[i].role;
+    if (i == column)
+      role = Role::kTime;
+    else if (role != Role::kProcessing)  // The watermark is no longer of it.
+      role = Role::kPlain;
+  }
+  return add(ProcessingTime{column}, {node}, std::move(shown), false);
+}
+
 bool PlanGraph::follows_clock(NodeId node) const {
   std::vector<NodeId> open{node};
   std::vector<bool> seen(nodes_.size());

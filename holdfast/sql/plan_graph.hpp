@@ -37,6 +37,9 @@ class PlanGraph {
   // what is in `right` now.
   Result<NodeId> join_as_of(JoinKind kind, NodeId left, NodeId right, ExpressionPointer condition,
                             bool lookup, std::uint32_t left_time, std::uint32_t right_time);
+  // Rows of `node`, which change nothing, each with the time of the clock in this column of
+  // PROCTIME(): a time attribute from here on.
+  Result<NodeId> at_clock(NodeId node, std::uint32_t column);
   // Decides which form the joins at the top of `node` have. Errors: kUnsupported.
   Result<NodeId> settle(NodeId node, Position at);
 

@@ -124,17 +124,10 @@ Result<std::uint32_t> QueryPlanner::time_of_window(Relation& relation, const std
                     "a window wants the column of WATERMARK FOR, or one of PROCTIME()");
   if (graph_.updating(relation.node))
     return unsupported_at(at, "a window of processing time of rows that change");
-  auto columns = graph_.columns(relation.node);
-  for (std::uint32_t i = 0; i < columns.size(); ++i) {
-    auto& role = columns[i].role;
-    if (i == column)
-      role = Role::kTime;
-    else if (role != Role::kProcessing)  // The watermark is no longer of it.
-      role = Role::kPlain;
-    scope.columns[i].role = role;
-  }
-  HF_ASSIGN_OR_RETURN(relation.node, graph_.add(ProcessingTime{column}, {relation.node},
-                                                std::move(columns), false));
+  HF_ASSIGN_OR_RETURN(relation.node, graph_.at_clock(relation.node, column));
+  const auto& columns = graph_.columns(relation.node);
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    scope.columns[i].role = columns[i].role;
   return at_wall_time(relation, column, at);
 }
 

@@ -67,11 +67,14 @@ class Texts : public Sink {
   std::vector<std::string> rows;
 };
 
+// Of windows, or of what begins with SELECT.
 sql::Plan plan_of(sql::Catalog& catalog, const std::string& from, const std::string& key) {
-  const auto statements = sql::parse(
-      "CREATE TABLE t (k STRING, p AS PROCTIME()) WITH ('connector' = 'none');"
-      "SELECT k, COUNT(*), window_start, window_end FROM TABLE(" +
-      from + ") GROUP BY window_start, window_end" + key);
+  const auto query = from.starts_with("SELECT")
+                         ? from
+                         : "SELECT k, COUNT(*), window_start, window_end FROM TABLE(" + from +
+                               ") GROUP BY window_start, window_end" + key;
+  const auto statements =
+      sql::parse("CREATE TABLE t (k STRING, p AS PROCTIME()) WITH ('connector' = 'none');" + query);
   catalog.add(std::get<sql::syntax::CreateTable>(statements->at(0))).value();
   return sql::plan_of(std::get<sql::syntax::QueryStatement>(statements->at(1)), catalog).value();
 }
@@ -151,6 +154,39 @@ TEST_F(ProcessingTimeTest, AClockThatIsSetBackStandsStillAndNoRowIsLate) {
   life(kTumble, steps, 100, false);
   EXPECT_EQ(shown(), (Rows{"a 1 [5000, 6000) at 6100", "a 1 [6000, 7000) at 7000",
                            "b 2 [6000, 7000) at 7000"}));
+}
+
+// `shown`: two columns more.
+std::string over_clock(const std::string& frame, const std::string& shown = "0, 0") {
+  return "SELECT k, COUNT(*) OVER w, " + shown + " FROM t WINDOW w AS (PARTITION BY k ORDER BY p " +
+         frame + ")";
+}
+
+TEST_F(ProcessingTimeTest, AFrameOfTimesIsThatOfTheClock) {
+  const std::vector<Step> steps = {{5'100, "a"}, {5'100, "b"}, {5'100, "a"}, {5'600, "a"},
+                                   {6'100, "a"}, {6'101, {}},  {6'102, "a"}, {7'103, "a"},
+                                   {7'103, {}},  {7'103, {}}};
+  life(over_clock("RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW",
+                  "EXTRACT(MILLISECOND FROM p), EXTRACT(SECOND FROM p)"),
+       steps, 100, false);
+  EXPECT_EQ(shown(), (Rows{"a 2 [100, 5) at 5600", "a 2 [100, 5) at 5600", "b 1 [100, 5) at 5600",
+                           "a 3 [600, 5) at 6100", "a 4 [100, 6) at 6101", "a 3 [102, 6) at 7103",
+                           "a 1 [103, 7) at 7103"}));
+}
+
+TEST_F(ProcessingTimeTest, RowsAreShownAtOnceWhereTheirOrderIsThatInWhichTheyCome) {
+  const std::vector<Step> steps = {{5'100, "b"}, {5'100, "a"}, {5'100, "b"},
+                                   {4'000, "b"}, {4'000, {}},  {6'000, "a"}};
+  const Rows all = {"b 1 [0, 0) at 5100", "a 1 [0, 0) at 5100", "b 2 [0, 0) at 5100",
+                    "b 3 [0, 0) at 4000", "a 2 [0, 0) at 6000"};
+  Rows last = all;
+  last[3] = "b 2 [0, 0) at 4000";
+  for (const auto* frame : {"", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"}) {
+    life(over_clock(frame), steps, 100, false);
+    EXPECT_EQ(shown(), all) << frame;
+  }
+  life(over_clock("ROWS BETWEEN 1 PRECEDING AND CURRENT ROW"), steps, 100, false);
+  EXPECT_EQ(shown(), last);
 }
 
 // The second process dies; the third goes on where the first ended.

@@ -51,10 +51,11 @@ struct Gathered {
 };
 
 template <class Aggregates>
-Subject over(bool rows, std::int64_t preceding) {
+Subject over(bool rows, std::int64_t preceding, bool as_they_come = false) {
   Subject subject;
   sql::OverAggregate over;
   over.rows = rows;
+  over.as_they_come = as_they_come;
   over.preceding = preceding;
   over.time_column = 1;
   const auto number = [](std::int64_t value) {
@@ -107,6 +108,11 @@ struct Over {
   static void give(Shown& all, query::Change change, const Out& row) {
     show_compiled(all, change, row);
   }
+};
+
+template <class Aggregates, std::int64_t kSince>
+struct OverAsTheyCome : Over<Aggregates, true, kSince> {
+  static constexpr bool kAsTheyCome = true;
 };
 
 // Both of them, and what they are to have in their stores. One may have less memory.
@@ -306,6 +312,54 @@ void check_take_over(std::uint64_t memory_bytes) {
   EXPECT_GT(taken_over, 300u);
 }
 
+// No row waits or is late, whatever its time; no watermark comes before the end.
+template <class Aggregates, std::int64_t kSince>
+void check_as_they_come(std::uint64_t memory_bytes, std::int64_t idle_ms) {
+  const auto subject = over<Aggregates>(true, kSince, true);
+  const Begin compiled = begin_compiled<query::OverRows<OverAsTheyCome<Aggregates, kSince>>>;
+  test_idle_ms = idle_ms;
+  test_clock_ms = 1'000'000;
+  Random random(7);
+  Twins twins(subject, compiled, memory_bytes);
+  std::size_t taken = 0;
+  for (int step = 0; step < 4'000 && !testing::Test::HasFatalFailure(); ++step) {
+    SCOPED_TRACE(step);
+    const auto kind = random.below(100);
+    if (kind < 90) {
+      twins.take(static_cast<std::int64_t>(random.below(32)) - 9,
+                 static_cast<std::int64_t>(random.below(40)));
+      ++taken;
+    } else if (kind < 94) {
+      test_clock_ms += static_cast<std::int64_t>(random.below(12));
+    } else {
+      twins.complete();
+      twins.compare_state();
+      if (kind == 99) twins.begin();
+    }
+    twins.compare();
+  }
+  twins.begin();
+  EXPECT_EQ(twins.rows(), taken);
+  EXPECT_EQ(twins.late_rows(), 0u);
+  if (idle_ms == 0) return check_what_stays<true, kSince>(twins);
+  test_clock_ms += 2 * idle_ms;
+  for (int i = 0; i < 3; ++i) {
+    twins.take(1, 0);
+    twins.complete();
+  }
+  EXPECT_EQ(twins.entries(kTimesPassed), 1u);
+  EXPECT_EQ(twins.entries(kSumsBefore), kSince == kAllBefore ? 1u : 0u);
+}
+
+template <class Aggregates, std::int64_t kSince>
+void check_as_they_come(std::int64_t idle_ms = 0) {
+  for (const auto memory_bytes : kMemories) {
+    SCOPED_TRACE(memory_bytes);
+    check_as_they_come<Aggregates, kSince>(memory_bytes, idle_ms);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 template <bool kOfRows, std::int64_t kSince>
 void check_take_over() {
   for (const auto memory_bytes : kMemories)
@@ -327,6 +381,15 @@ TEST(RuntimeOver, FramesOfOneTime) { check_over<Merged, false, 0>(); }
 TEST(RuntimeOver, IdleRowsBefore) { check_over<Merged, true, kAllBefore>(20); }
 TEST(RuntimeOver, IdleTimesBefore) { check_over<Merged, false, kAllBefore>(20); }
 TEST(RuntimeOver, IdleFramesOfRows) { check_over<Merged, true, 5>(20); }
+TEST(RuntimeOver, AllRowsAsTheyCome) { check_as_they_come<Merged, kAllBefore>(); }
+TEST(RuntimeOver, FramesOfRowsAsTheyCome) { check_as_they_come<Merged, 5>(); }
+TEST(RuntimeOver, OneRowAsTheyCome) { check_as_they_come<Merged, 0>(); }
+TEST(RuntimeOver, DifferentValuesOfAllRowsAsTheyCome) {
+  check_as_they_come<Gathered, kAllBefore>();
+}
+TEST(RuntimeOver, DifferentValuesOfRowsAsTheyCome) { check_as_they_come<Gathered, 5>(); }
+TEST(RuntimeOver, IdleAllRowsAsTheyCome) { check_as_they_come<Merged, kAllBefore>(20); }
+TEST(RuntimeOver, IdleFramesOfRowsAsTheyCome) { check_as_they_come<Merged, 5>(20); }
 TEST(RuntimeOver, DifferentValuesOfTimesThatEnd) { check_over<Gathered, false, 4>(); }
 TEST(RuntimeOver, DifferentValuesOfAllRowsBefore) { check_over<Gathered, true, kAllBefore>(); }
 TEST(RuntimeOver, DifferentValuesOfAllTimesBefore) { check_over<Gathered, false, kAllBefore>(); }

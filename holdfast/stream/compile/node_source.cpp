@@ -208,7 +208,10 @@ class NodeWriter {
     constant("bool", "kRows", over.rows ? "true" : "false");
     constant("std::int64_t", "kPreceding", std::to_string(over.preceding));
     key("key", "Row", over.partition, 0);
-    column("time", "Row", over.time_column);
+    if (over.as_they_come)
+      constant("bool", "kAsTheyCome", "true");
+    else
+      column("time", "Row", over.time_column);
     gather("add", over.aggregates);
     line("  static Out out(const Row& row, const State& state, Run& run) {");
     std::string values = "row";

@@ -152,7 +152,18 @@ Status OverRows::show(const sql::Row& row, const Accumulators& accumulators) {
   return emit(RowKind::kInsert, result);
 }
 
+Status OverRows::take_at_once(const sql::Row& row) {
+  if (std::int64_t oldest = 0; sweeps_.due(oldest)) HF_RETURN_IF_ERROR(end_idle(oldest));
+  HF_RETURN_IF_ERROR(end_stored(oldest_ms_));
+  HF_ASSIGN_OR_RETURN(const auto partition, partition_of(row));
+  HF_RETURN_IF_ERROR(fetch(partition));
+  auto& passed = passed_.at(partition);
+  passed = sql::wrapped(sql::Int128{passed} + HF_MUTANT("ST140", 1, 0), sql::Kind::kBigInt);
+  return unbounded() ? give(partition, passed, {row}) : give_bounded(partition, passed, {row});
+}
+
 Status OverRows::take(std::size_t input, RowKind, const sql::Row& row) {
+  if (over_.as_they_come) return take_at_once(row);
   const auto& value = row[over_.time_column];
   if (value.null) return ++rows_without_time, Status();
   const auto time = static_cast<std::int64_t>(value.number);

@@ -16,6 +16,9 @@ namespace holdfast::stream::graph {
 // whose time the watermark has passed before it comes. Else it is a row behind one of its partition
 // that has this time or a later one, and has not waited any more.
 //
+// Rows as they come (of processing time) do not wait: their number in their partition stands for
+// their time, and none is late.
+//
 // With a frame of times a partition is forgotten when the watermark is behind its last row by the
 // frame and half as much again, as Flink does; any other when no row of it has come for the
 // retention. Rows that wait are in memory. All else of a partition that memory does not have is
@@ -63,6 +66,7 @@ class OverRows : public Operator {
   bool has_ended(const Passed::Entry& passed, std::int64_t until) const;
   std::set<std::string> waiting_partitions() const;
   Result<std::string> partition_of(const sql::Row& row) const;
+  Status take_at_once(const sql::Row& row);
   Status add(const sql::Row& row, Accumulators& accumulators) const;
   Status show(const sql::Row& row, const Accumulators& accumulators);
   Status give(const std::string& partition, std::int64_t time, const Rows& peers);

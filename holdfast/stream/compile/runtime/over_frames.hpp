@@ -26,6 +26,30 @@ struct OverItem {
   }
 };
 
+// Times of partitions, the earliest in front.
+class PartitionTimes {
+ public:
+  struct Time {
+    std::int64_t time;
+    std::uint32_t entry;  // The partition's number.
+    bool operator<(const Time& other) const { return time > other.time; }
+  };
+  bool empty() const { return heap_.empty(); }
+  const Time& front() const { return heap_.front(); }
+  void push(const Time& time) {
+    heap_.push_back(time);
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+  void pop() {
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
+  }
+  void clear() { heap_.clear(); }
+
+ private:
+  std::vector<Time> heap_;
+};
+
 // Items by time and number, most of which come behind all others and go from the front.
 template <class Item>
 class ItemQueue {

@@ -7,6 +7,7 @@
 //   kNode                                 its number
 //   kRows, kPreceding                     the frame: so many rows before the current one, or
 //                                         milliseconds; negative: all
+//   kAsTheyCome                           or nothing: rows do not wait; then kRows, without a time
 //   Row, Out                              what comes in, what goes out
 //   Key, key(row, run), time(row)         the partition
 //   State, add(state, row, run)           the aggregates
@@ -58,22 +59,11 @@ class OverRows {
                                           kEndsByTime ? 0 : run.host.idle_ms())} {}
 
   template <class Graph>
-  void take(Graph&, Change, const Row& row) {
-    const auto time = Definition::time(row);
-    if (!time.known) return static_cast<void>(++rows_without_time);
-    if (stored_[kPassed].is_sweep_due()) end_idle();
-    if (kUnbounded && time.value <= now_) return drop_late<Definition>(run_, late_rows, row, now_);
-    const auto key = Definition::key(row, run_);
-    if (run_.failed) return;
-    Entry& entry = partitions_.at(key);
-    if (!has_all(entry)) return static_cast<void>(run_.failed = true);
-    stored_[kFrames].took_row([this] { return bytes(); });
-    const auto& passed = entry.value.passed;
-    if (passed && time.value <= *passed) return drop_late<Definition>(run_, late_rows, row, now_);
-    if (passed && stored_[kPassed].ends()) change(kPassed, entry, entry.value.passed_mark);
-    auto* const item = make_item(row, time.value, next_number_++);
-    wait(entry, item);
-    change(kWaiting, entry, item->mark);
+  void take(Graph& graph, Change, const Row& row) {
+    if constexpr (kAsTheyCome)
+      take_at_once(graph, row);
+    else
+      await_time(row);
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
@@ -139,6 +129,7 @@ class OverRows {
 
  private:
   enum Table : std::int64_t { kWaiting, kFrames, kSums, kPassed };
+  static constexpr bool kAsTheyCome = requires { Definition::kAsTheyCome; };
   static constexpr bool kUnbounded = Definition::kPreceding < 0;
   static constexpr bool kMerges = !kUnbounded && merges_exactly<State>;
   static constexpr bool kEndsByTime = !kUnbounded && !Definition::kRows;
@@ -159,20 +150,6 @@ class OverRows {
     bool has_all = false;     // What the store has of it, where memory has not all.
   };
   using Entry = typename KeyedValues<Key, Partition>::Entry;
-  // A time of a partition: a heap of these has the earliest in front.
-  struct Time {
-    std::int64_t time;
-    std::uint32_t entry;  // Its number.
-    bool operator<(const Time& other) const { return time > other.time; }
-  };
-  static void push(std::vector<Time>& heap, const Time& time) {
-    heap.push_back(time);
-    std::push_heap(heap.begin(), heap.end());
-  }
-  static void pop(std::vector<Time>& heap) {
-    std::pop_heap(heap.begin(), heap.end());
-    heap.pop_back();
-  }
   // A partition, and the first bytes of its part of a key.
   struct Ending {
     Uint128 head;
@@ -201,10 +178,56 @@ class OverRows {
     gone_.clear();
   }
   void wait(Entry& entry, Item* item) {
-    if (entry.value.waiting.insert(item)) push(times_, {item->time, partitions_.number_of(entry)});
+    if (entry.value.waiting.insert(item)) times_.push({item->time, partitions_.number_of(entry)});
   }
   void change(Table table, Entry& entry, Mark& mark) {
     if (stored_[table].change(mark)) partitions_.note(entry);
+  }
+
+  // The partition of a row, with what the store has of it. Null: the run has failed.
+  Entry* entry_of(const Row& row) {
+    const auto key = Definition::key(row, run_);
+    if (run_.failed) return nullptr;
+    Entry& entry = partitions_.at(key);
+    run_.failed = !has_all(entry);
+    stored_[kFrames].took_row([this] { return bytes(); });
+    return run_.failed ? nullptr : &entry;
+  }
+  void await_time(const Row& row) {
+    const auto time = Definition::time(row);
+    if (!time.known) return static_cast<void>(++rows_without_time);
+    if (stored_[kPassed].is_sweep_due()) end_idle();
+    if (kUnbounded && time.value <= now_) return drop_late<Definition>(run_, late_rows, row, now_);
+    Entry* const entry = entry_of(row);
+    if (entry == nullptr) return;
+    const auto& passed = entry->value.passed;
+    if (passed && time.value <= *passed) return drop_late<Definition>(run_, late_rows, row, now_);
+    if (passed && stored_[kPassed].ends()) change(kPassed, *entry, entry->value.passed_mark);
+    auto* const item = make_item(row, time.value, next_number_++);
+    wait(*entry, item);
+    change(kWaiting, *entry, item->mark);
+  }
+  // Its number in its partition stands for its time.
+  template <class Graph>
+  void take_at_once(Graph& graph, const Row& row) {
+    if (stored_[kPassed].is_sweep_due()) end_idle();
+    if constexpr (may_store<Definition>()) {
+      if (looks_at_stored_) end_stored();
+    }
+    Entry* const entry = run_.failed ? nullptr : entry_of(row);
+    if (entry == nullptr) return;
+    auto& partition = entry->value;
+    const auto number = static_cast<std::uint64_t>(partition.passed.value_or(0)) + 1;
+    pass_time(*entry, static_cast<std::int64_t>(number));
+    if constexpr (kUnbounded) {
+      auto& sums = sums_before(*entry);
+      Definition::add(sums, row, run_);
+      show(graph, row, sums);
+    } else {
+      keep_last(*entry, make_item(row, *partition.passed, 0));
+      show(graph, row, sum_of(partition));
+      if (gone_.size() >= kMostGone) free_gone();
+    }
   }
 
   // ---- Rows that have waited ----
@@ -214,7 +237,7 @@ class OverRows {
     ending_.clear();
     while (!times_.empty() && times_.front().time == time) {
       ending_.push_back({0, times_.front().entry});
-      pop(times_);
+      times_.pop();
     }
     if (ending_.size() > 1) sort_ending();
     for (const auto& ending : ending_) {
@@ -253,23 +276,29 @@ class OverRows {
       stored_[kWaiting].erase(item->mark, key_of_waiting(entry.key, *item));
       peers_.push_back(item);
     }
-    const auto key = key_of(entry.key);
-    if (!entry.value.passed) stored_[kPassed].come(entry.value.passed_mark, key);
-    entry.value.passed = time;
-    change(kPassed, entry, entry.value.passed_mark);
-    if constexpr (kEndsByTime) await_end(entry);
+    pass_time(entry, time);
     if constexpr (kUnbounded)
       give_all_before(graph, entry);
     else
       give_frames(graph, entry, time);
   }
+  void pass_time(Entry& entry, std::int64_t time) {
+    auto& partition = entry.value;
+    if (!partition.passed) stored_[kPassed].come(partition.passed_mark, key_of(entry.key));
+    partition.passed = time;
+    change(kPassed, entry, partition.passed_mark);
+    if constexpr (kEndsByTime) await_end(entry);
+  }
+  Sums& sums_before(Entry& entry) {
+    auto& mark = entry.value.sums_mark;
+    if (!std::exchange(entry.value.has_sums, true)) stored_[kSums].come(mark, key_of(entry.key));
+    change(kSums, entry, mark);
+    return entry.value.sums;
+  }
   // Rows of one time: with RANGE each sees all of them, with ROWS those before it.
   template <class Graph>
   void give_all_before(Graph& graph, Entry& entry) {
-    auto& sums = entry.value.sums;
-    const auto key = key_of(entry.key);
-    if (!std::exchange(entry.value.has_sums, true)) stored_[kSums].come(entry.value.sums_mark, key);
-    change(kSums, entry, entry.value.sums_mark);
+    auto& sums = sums_before(entry);
     if constexpr (!Definition::kRows) {
       for (const auto* peer : peers_)
         if (!run_.failed) Definition::add(sums, peer->row, run_);
@@ -277,7 +306,7 @@ class OverRows {
     for (auto* const peer : peers_) {
       if constexpr (Definition::kRows) Definition::add(sums, peer->row, run_);
       if (run_.failed) return;
-      show(graph, *peer, sums);
+      show(graph, peer->row, sums);
       free(peer);
     }
   }
@@ -287,10 +316,8 @@ class OverRows {
     if constexpr (Definition::kRows) {
       for (auto* const peer : peers_) {
         if (run_.failed) return;
-        keep(entry, peer);
-        while (partition.frame.size() > std::uint64_t{Definition::kPreceding} + 1)
-          leave_frame(entry);
-        show(graph, *peer, sum_of(partition));
+        keep_last(entry, peer);
+        show(graph, peer->row, sum_of(partition));
       }
     } else {
       for (auto* const peer : peers_)
@@ -299,13 +326,13 @@ class OverRows {
         leave_frame(entry);
       const State sum = sum_of(partition);
       for (const auto* peer : peers_)
-        show(graph, *peer, sum);
+        show(graph, peer->row, sum);
     }
   }
   template <class Graph>
-  void show(Graph& graph, const Item& item, const State& state) {
+  void show(Graph& graph, const Row& row, const State& state) {
     if (run_.failed) return;
-    const auto out = Definition::out(item.row, state, run_);
+    const auto out = Definition::out(row, state, run_);
     if (!run_.failed) Definition::give(graph, Change::kInsert, out);
   }
 
@@ -319,6 +346,12 @@ class OverRows {
     partition.frame.insert(item);
     frame_bytes_ += bytes_of(item->row);
     change(kFrames, entry, item->mark);
+  }
+  // In a frame of rows.
+  void keep_last(Entry& entry, Item* item) {
+    keep(entry, item);
+    while (entry.value.frame.size() > std::uint64_t{Definition::kPreceding} + 1)
+      leave_frame(entry);
   }
   void leave_frame(Entry& entry) {
     auto& partition = entry.value;
@@ -345,12 +378,12 @@ class OverRows {
   // Behind its last row.
   void await_end(Entry& entry) {
     if (std::exchange(entry.value.awaits_end, true)) return;
-    push(ends_, {*entry.value.passed + kKept, partitions_.number_of(entry)});
+    ends_.push({*entry.value.passed + kKept, partitions_.number_of(entry)});
   }
   void end_partitions(std::int64_t watermark) {
     while (!ends_.empty() && ends_.front().time <= watermark) {
       const auto number = ends_.front().entry;
-      pop(ends_);
+      ends_.pop();
       auto& entry = *partitions_.of_number(number);
       entry.value.awaits_end = false;
       if (*entry.value.passed + kKept > watermark)
@@ -465,7 +498,7 @@ class OverRows {
   // Once behind each checkpoint: what has ended of those that memory does not have.
   [[gnu::noinline]] void end_stored() {
     looks_at_stored_ = false;
-    if (now_ == kNoTime || now_ == kEndOfTime) return;
+    if (kEndsByTime && (now_ == kNoTime || now_ == kEndOfTime)) return;
     const auto until = kEndsByTime ? now_ - 1 : stored_[kPassed].oldest_ms();
     if (until == INT64_MIN) return;
     std::vector<std::string> ended;
@@ -553,8 +586,7 @@ class OverRows {
   StoredEntries<Definition> stored_[4];  // By table.
   Pool memory_;                          // Of the rows.
   KeyedValues<Key, Partition> partitions_;
-  std::vector<Time> times_;  // At which rows of a partition wait.
-  std::vector<Time> ends_;   // When a partition ends, or later.
+  PartitionTimes times_, ends_;  // When its rows wait; when it ends, or later.
   std::vector<Ending> ending_;
   std::vector<Item*> peers_;  // Rows of one time and partition.
   std::vector<Item*> gone_;   // Rows with texts that the sink may not have yet.
