@@ -90,6 +90,7 @@ class Reads {
     if (group.windowed && group.by_columns)
       of_[0][group.start_column] = of_[0][group.end_column] = true;
   }
+  void operator()(const DelayChanges&) { all(); }
   void operator()(const Join& join) {
     const auto left = of_[0].size();
     Columns both = wanted_;
@@ -173,6 +174,7 @@ class Renumber {
     move(group.start_column);
     move(group.end_column);
   }
+  void operator()(DelayChanges&) const {}  // Groups keep their columns.
   void operator()(Join& join) const {
     Places both = inputs_[0];
     for (const auto place : inputs_[1])

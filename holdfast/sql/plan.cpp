@@ -99,6 +99,11 @@ class Describe {
              std::to_string(group.row_slide);
     return group.windowed ? text + " in " + text_of(group.window, names_) : text;
   }
+  std::string operator()(const DelayChanges& delay) const {
+    return "DelayChanges of (" + all(delay.keys) + ") in the windows [" +
+           names_[delay.start_column] + ", " + names_[delay.end_column] + ") by " +
+           ms(delay.delay_ms) + ", at most for " + ms(delay.lateness_ms);
+  }
   std::string operator()(const Join& join) const {
     static constexpr std::array<const char*, 5> kForms = {"", "Window", "Interval", "Temporal",
                                                           "Lookup"};

@@ -83,6 +83,15 @@ struct Group {
   std::int64_t row_size = 0, row_slide = 0;
 };
 
+// Changes of the groups of windows. A change of a window that has been shown waits for `delay_ms`
+// by the clock, and what comes meanwhile goes out with it. It waits no longer than late rows change
+// the window: `lateness_ms` behind its end.
+struct DelayChanges {
+  std::vector<ExpressionPointer> keys;  // Of the group, beside the bounds.
+  std::uint32_t start_column = 0, end_column = 0;
+  std::int64_t delay_ms = 0, lateness_ms = 0;
+};
+
 // Its result depends on the order of rows: it is not put together of parts.
 bool depends_on_order(const Group& group);
 
@@ -157,15 +166,21 @@ struct Sort {
 // What is left of a changelog when the input has ended.
 struct Materialize {};
 
-using Operator =
-    std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions, ProcessingTime,
-                 WallClock, Group, Join, Unnest, Union, Rank, OverAggregate, Sort, Materialize>;
+using Operator = std::variant<Scan, Literals, Filter, Project, AssignWindows, AssignSessions,
+                              ProcessingTime, WallClock, Group, DelayChanges, Join, Unnest, Union,
+                              Rank, OverAggregate, Sort, Materialize>;
 
 struct Node {
   Operator what;
   std::vector<Column> columns;        // Of its output.
   std::vector<std::uint32_t> inputs;  // Numbers of nodes before it.
   bool updating = false;              // Its rows change while the input goes on.
+};
+
+// What rows do that come behind the end of their window: so long they change what was shown of it,
+// and changes wait so long for others. 0: they are late; changes go out at once.
+struct Lateness {
+  std::int64_t allowed_ms = 0, delay_ms = 0;
 };
 
 struct Plan {

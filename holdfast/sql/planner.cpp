@@ -284,8 +284,8 @@ Result<NodeId> QueryPlanner::named(const std::string& name, Position at) {
 }
 
 Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog,
-                     std::int64_t lateness_ms) {
-  QueryPlanner planner(catalog, lateness_ms);
+                     const Lateness& lateness) {
+  QueryPlanner planner(catalog, lateness);
   HF_ASSIGN_OR_RETURN(NodeId node, planner.query(*statement.query));
   PlanGraph& graph = planner.graph();
   const Table* sink = nullptr;

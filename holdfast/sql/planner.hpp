@@ -10,8 +10,8 @@
 
 namespace holdfast::sql {
 
-// `catalog` outlives the plan. `lateness_ms`: of the groups of windows (plan.hpp).
+// `catalog` outlives the plan. `lateness`: of the groups of windows (plan.hpp).
 Result<Plan> plan_of(const syntax::QueryStatement& statement, const Catalog& catalog,
-                     std::int64_t lateness_ms = 0);
+                     const Lateness& lateness = {});
 
 }  // namespace holdfast::sql

@@ -31,11 +31,11 @@ struct Relation {
 
 class QueryPlanner {
  public:
-  QueryPlanner(const Catalog& catalog, std::int64_t lateness_ms)
-      : catalog_(catalog), lateness_ms_(lateness_ms) {}
+  QueryPlanner(const Catalog& catalog, const Lateness& lateness)
+      : catalog_(catalog), lateness_(lateness) {}
 
   PlanGraph& graph() { return graph_; }
-  std::int64_t lateness_ms() const { return lateness_ms_; }
+  const Lateness& lateness() const { return lateness_; }
   Result<NodeId> query(const syntax::Query& query);
   // A common table, a view or a table.
   Result<NodeId> named(const std::string& name, Position at);
@@ -81,7 +81,7 @@ class QueryPlanner {
   Result<NodeId> versions_of(NodeId node, std::vector<std::uint32_t>& key, Position at);
 
   const Catalog& catalog_;
-  const std::int64_t lateness_ms_;
+  const Lateness lateness_;
   PlanGraph graph_;
   std::vector<std::map<std::string, NodeId>> common_;  // Of the queries around, outermost first.
   std::map<std::string, NodeId> views_;

@@ -300,7 +300,7 @@ class SelectPlanner {
     if (relation_.windowing && !windowed)
       return unsupported_at(select_.at, "grouping a window's rows without the window",
                             "GROUP BY window_start, window_end, …");
-    if (windowed && graph_.updating(relation_.node) && planner_.lateness_ms() == 0)
+    if (windowed && graph_.updating(relation_.node) && planner_.lateness().allowed_ms == 0)
       return unsupported_at(select_.at, "a window of rows that change");
     HF_RETURN_IF_ERROR(check_row_window(windowed));
     Group group = std::move(row_window_);
@@ -310,7 +310,7 @@ class SelectPlanner {
     if (relation_.windowing) HF_RETURN_IF_ERROR(apply_windows(keys, group));
     group.by_columns = windowed && group.window.size_ms == 0;
     if (windowed && !graph_.follows_clock(relation_.node))
-      group.lateness_ms = planner_.lateness_ms();
+      group.lateness_ms = planner_.lateness().allowed_ms;
     if (!windowed) {  // One bound alone is a key as others are.
       for (const auto bound : {keys.start, keys.end}) {
         if (bound == kNoWindowColumn) continue;
@@ -325,6 +325,17 @@ class SelectPlanner {
       group.keys.push_back(number_of_set(select_.at));
     }
     return place_group(std::move(group));
+  }
+
+  // Of the groups that are there now, with so many keys.
+  Status delay_changes(DelayChanges delay, std::uint32_t keys) {
+    const auto& columns = graph_.columns(relation_.node);
+    for (std::uint32_t key = 0; key < keys; ++key)
+      delay.keys.push_back(column_of(key, columns[key].type, select_.at));
+    delay.start_column = static_cast<std::uint32_t>(columns.size() - 3);
+    delay.end_column = delay.start_column + 1;
+    HF_ASSIGN_OR_RETURN(relation_.node, graph_.add_like(std::move(delay), relation_.node));
+    return {};
   }
 
   // Windows of rows count what comes, in its order.
@@ -348,7 +359,7 @@ class SelectPlanner {
     const bool ordered = std::any_of(aggregates_.begin(), aggregates_.end(),
                                      [](const Aggregate& one) { return depends_on_order(one); });
     if (windowing.function == "SESSION" || keys.computes_window || aggregates_read_window() ||
-        ordered || planner_.lateness_ms() != 0)
+        ordered || planner_.lateness().allowed_ms != 0)
       return planner_.assign_windows(relation_);
     group.window = windowing.window;
     relation_.windowing.reset();
@@ -405,8 +416,12 @@ class SelectPlanner {
     grouped.functions = scope().functions;
     for (const auto& column : columns)
       grouped.add(column, "");
+    DelayChanges delay{{}, 0, 0, planner_.lateness().delay_ms, group.lateness_ms};
+    const auto keys = static_cast<std::uint32_t>(group.keys.size());
     HF_ASSIGN_OR_RETURN(relation_.node,
                         graph_.add(std::move(group), {relation_.node}, columns, changes));
+    if (changes && delay.lateness_ms != 0 && delay.delay_ms != 0)
+      HF_RETURN_IF_ERROR(delay_changes(std::move(delay), keys));
     relation_.scope = std::move(grouped);
     if (having_) {
       HF_RETURN_IF_ERROR(join_scalars());

@@ -95,7 +95,7 @@ Result<Relation> QueryPlanner::table(const syntax::TableReference& reference) {
 
 Status QueryPlanner::add_window(Relation& relation, const syntax::WindowCall& call) {
   const bool session = call.function == "SESSION";
-  if (graph_.updating(relation.node) && (lateness_ms_ == 0 || session))
+  if (graph_.updating(relation.node) && (lateness_.allowed_ms == 0 || session))
     return unsupported_at(call.at, call.function + " of rows that change");
   HF_ASSIGN_OR_RETURN(const auto column, time_of_window(relation, call.time_column, call.at));
   std::vector<const syntax::Expression*> sizes;
@@ -173,7 +173,7 @@ Status QueryPlanner::assign_windows(Relation& relation) {
 }
 
 Status QueryPlanner::assign_sessions(Relation& relation, std::vector<ExpressionPointer> keys) {
-  if (lateness_ms_ != 0) return lateness_of_session(relation.windowing->at);
+  if (lateness_.allowed_ms != 0) return lateness_of_session(relation.windowing->at);
   AssignSessions sessions;
   sessions.time_column = relation.windowing->window.time_column;
   sessions.gap_ms = relation.windowing->window.size_ms;

@@ -42,8 +42,8 @@ Result<Script> Script::prepare(std::string_view text, const OwnFunctions& functi
 }
 
 Status Script::add_query(const sql::syntax::QueryStatement& query) {
-  HF_ASSIGN_OR_RETURN(const auto lateness_ms, late_fire_.lateness_ms(query.at));
-  HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(query, *catalog_, lateness_ms));
+  HF_ASSIGN_OR_RETURN(const auto lateness, late_fire_.lateness(query.at));
+  HF_ASSIGN_OR_RETURN(auto plan, sql::plan_of(query, *catalog_, lateness));
   if (plan.sink != nullptr && plan.sink == late_rows_)
     return sql::error_at(query.at, "the table " + escape(plan.sink->name) +
                                        " takes the query's late rows; its own go to another one");
@@ -72,17 +72,12 @@ Result<bool> LateFire::set(const sql::syntax::Option& option) {
   if (option.key != kLateFireDelay && option.key != kAllowLateness) return false;
   const auto time = duration_or_none(value, option.key);
   if (!time) return sql::error_at(option.at, time.error().detail);
-  if (option.key == kLateFireDelay) {
-    if (time->count() == 0) return true;
-    return sql::unsupported_at(option.at, escape(option.key) + " = '" + escape(value) + "'",
-                               "with '0 s' each late row changes what was shown at once");
-  }
-  allowed = *time;
+  (option.key == kLateFireDelay ? delay : allowed) = *time;
   return true;
 }
 
-Result<std::int64_t> LateFire::lateness_ms(sql::Position at) const {
-  if (enabled == (allowed.count() != 0)) return allowed.count();
+Result<sql::Lateness> LateFire::lateness(sql::Position at) const {
+  if (enabled == (allowed.count() != 0)) return sql::Lateness{allowed.count(), delay.count()};
   if (enabled)
     return sql::error_at(at,
                          std::string(kLateFireEnabled) + " wants " + std::string(kAllowLateness),

@@ -76,12 +76,12 @@ using OwnFunctions = std::vector<std::pair<std::string, functions::Definition>>;
 // What SET 'table.exec.emit.…' says of rows that come behind the end of their window.
 struct LateFire {
   bool enabled = false;
-  std::chrono::milliseconds allowed{0};
+  std::chrono::milliseconds allowed{0}, delay{0};
 
   // False: `option` is none of these.
   Result<bool> set(const sql::syntax::Option& option);
-  // Of a query at this place; 0: such rows are late.
-  Result<std::int64_t> lateness_ms(sql::Position at) const;
+  // Of a query at this place.
+  Result<sql::Lateness> lateness(sql::Position at) const;
 };
 
 class Script {

@@ -7,17 +7,21 @@
   2. What is left at the end: with enough lateness no row is late, so it is what DuckDB answers. Of windows, of windows and groups
      behind them, of rankings and joins of their rows. Compiled the same bytes. Skipped, and says so, if neither this Python nor
      HOLDFAST_TEST_PYTHON has the package.
-  3. What is refused, and what is said.
-  4. Runs that are killed at any moment and run again, on each state store, interpreted and compiled: the undisturbed run's rows.
+  3. The same with 'table.exec.emit.late-fire.delay': row by row where the clock never comes to the end of the delay, the same rows left
+     where it does, and rows of a socket that go out when it has passed.
+  4. What is refused, and what is said.
+  5. Runs that are killed at any moment and run again, on each state store, interpreted and compiled: the undisturbed run's rows.
 """
 import collections
 import os
 import pathlib
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from graph_grammar import COLUMNS, DELAY, events, rows_of, same, stamp, table, write
 from kills import check_kills, stores, where
@@ -28,8 +32,9 @@ KILLS = 6
 SIZES = {'TUMBLE': (10, 10), 'HOP': (10, 30), 'CUMULATE': (10, 30)}
 
 
-def late_fire(seconds):
-    return f"SET 'table.exec.emit.late-fire.enabled' = 'true';\nSET 'table.exec.emit.allow-lateness' = '{seconds} s';\n"
+def late_fire(seconds, delay=None):
+    wait = f"SET 'table.exec.emit.late-fire.delay' = '{delay}';\n" if delay else ''
+    return f"SET 'table.exec.emit.late-fire.enabled' = 'true';\nSET 'table.exec.emit.allow-lateness' = '{seconds} s';\n{wait}"
 
 
 def window(kind, name='a'):
@@ -57,9 +62,10 @@ def windows_of(kind, second):
 
 
 class Groups:
-    """COUNT(*), SUM(v), MAX(v) of windows and k."""
+    """COUNT(*), SUM(v), MAX(v) of windows and k. `waits`: what late rows change goes out when the window changes no more."""
 
-    def __init__(self, kind, lateness):
+    def __init__(self, kind, lateness, waits=False):
+        self.waiting = {} if waits else None  # What was shown, of groups that have changed.
         self.kind, self.lateness, self.mark, self.late = kind, lateness * 1000, -10**12, 0
         self.groups, self.log = collections.defaultdict(list), []
 
@@ -81,14 +87,19 @@ class Groups:
             values.append(row[2])
             if last > self.mark:
                 continue
-            if not before:
-                self.show('+I', place, values)
-                continue
-            self.show('-U', place, before)
-            self.show('+U', place, values)
-            if self.log[-1][1] == self.log[-2][1]:
-                del self.log[-2:]
+            if self.waiting is None:
+                self.change(place, before, values)
+            else:
+                self.waiting.setdefault(place, before)
         self.advance((row[0] - DELAY) * 1000)
+
+    def change(self, place, before, values):
+        if not before:
+            return self.show('+I', place, values)
+        self.show('-U', place, before)
+        self.show('+U', place, values)
+        if self.log[-1][1] == self.log[-2][1]:
+            del self.log[-2:]
 
     def advance(self, mark):
         if mark <= self.mark:
@@ -96,6 +107,9 @@ class Groups:
         ended = [place for place in self.groups if self.mark < place[0] * 1000 - 1 <= mark]
         for place in ended:
             self.show('+I', place, self.groups[place])
+        for place in sorted(self.waiting or ()):
+            if place[0] * 1000 - 1 + self.lateness <= mark:
+                self.change(place, self.waiting.pop(place), self.groups[place])
         self.mark = mark
 
 
@@ -135,6 +149,15 @@ def check_changelogs(directory, rand):
                 compiled = run(text, compiled='wait', directory=directory)
                 assert compiled.stdout == shown.stdout, (kind, lateness)
                 assert f'{model.late} late row' in compiled.stderr, (model.late, compiled.stderr)
+                waits = Groups(kind, lateness, waits=True)
+                for row in rows:
+                    waits.take(row)
+                waits.advance(10**12)
+                for compile in ('never', 'wait'):
+                    delayed = run(head + late_fire(lateness, '1 h') + query, compiled=compile, directory=directory)
+                    assert steps([(op, row) for op, *row in rows_of(delayed.stdout)]) == steps(waits.log), (kind, lateness, compile)
+                    assert f'{waits.late} late row' in delayed.stderr, delayed.stderr
+                assert len(waits.log) < len(model.log)
                 if kind != 'CUMULATE':  # The older form is the same.
                     arguments = "ts, INTERVAL '10' SECOND" + (", INTERVAL '30' SECOND" if kind == 'HOP' else '')
                     older = (f'SELECT {kind}_START({arguments}), {kind}_END({arguments}), k, COUNT(*), SUM(v), MAX(v) FROM a GROUP BY '
@@ -203,6 +226,10 @@ def check_final_states(directory, rand):
             assert left[tuple(row)] >= 0, (query, op, row)
         assert +left == collections.Counter(map(tuple, ours)), query
         assert run(text, compiled='wait', directory=directory).stdout == changes.stdout, query
+        for delay in ('1 ms', '1 h'):
+            for compile in ('never', 'wait'):
+                delayed = run(head + views + late_fire(3600, delay) + query, '--final', compiled=compile, directory=directory)
+                assert sorted(rows_of(delayed.stdout)) == ours, (query, delay, compile)
         without = run(head + views + query, '--final')
         assert 'late row' in without.stderr and sorted(rows_of(without.stdout)) != ours, query
         # Few are so late, and all agree on which.
@@ -211,7 +238,36 @@ def check_final_states(directory, rand):
     print(f'{len(QUERIES)} queries agree with DuckDB')
 
 
-# ---- 3. Words ----
+# ---- 3. By the clock ----
+def check_clock(directory):
+    for compile in ('never', 'wait'):
+        with socket.create_server(('127.0.0.1', 0)) as listener:
+            text = ("CREATE TABLE t (ts TIMESTAMP(3), k STRING, WATERMARK FOR ts AS ts) WITH ('connector' = 'socket', 'hostname' = '127.0.0.1', "
+                    f"'port' = '{listener.getsockname()[1]}', 'format' = 'csv');\n" + late_fire(3600, '300 ms') +
+                    "SELECT k, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, k")
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', compile, '--cache', str(directory / 'cache'), '-e', text],
+                                       stdout=subprocess.PIPE, text=True)
+            listener.settimeout(60)
+            connection, _ = listener.accept()
+        assert process.stdout.readline().startswith('op,k,')
+        send = lambda *rows: connection.sendall(''.join(f'{stamp(second)},{key}\n' for second, key in rows).encode())
+        seen = lambda count: [process.stdout.readline().strip() for _ in range(count)]
+        send((1, 'a'), (2, 'b'), (20, 'c'))
+        assert sorted(seen(2)) == ['+I,a,1', '+I,b,1']
+        started = time.monotonic()
+        send((3, 'a'), (4, 'a'), (5, 'd'), (5, 'd'), (6, 'a'))
+        assert seen(3) == ['-U,a,1', '+U,a,4', '+I,d,2'], compile
+        assert time.monotonic() - started >= 0.3
+        send((7, 'b'))
+        assert seen(2) == ['-U,b,1', '+U,b,2'], compile
+        send((8, 'b'))  # What waits at the end goes out with it.
+        connection.close()
+        rest, _ = process.communicate(timeout=60)
+        assert rest.split() in (['-U,b,2', '+U,b,3', '+I,c,1'], ['+I,c,1', '-U,b,2', '+U,b,3']) and process.returncode == 0, rest
+    print('changes wait by the clock')
+
+
+# ---- 4. Words ----
 def check_words(directory, head):
     enabled, allowed = late_fire(5).splitlines(keepends=True)
     query = COUNTS.format(window('TUMBLE'))
@@ -223,7 +279,9 @@ def check_words(directory, head):
             (allowed + query, 'without it late rows are dropped, as in Flink'),
             (enabled.replace('true', 'yes'), 'there are true and false'),
             (allowed.replace('5 s', 'long'), 'a time such as'),
-            ("SET 'table.exec.emit.late-fire.delay' = '1 s';\n", "with '0 s' each late row changes what was shown at once"),
+            ("SET 'table.exec.emit.late-fire.delay' = 'soon';\n", 'a time such as'),
+            (late_fire(5, '1 s') + sink + counts, 'its rows change'),
+            (late_fire(5, '1 s') + gap, 'SESSION with'),
             ("SET 'table.exec.emit.early-fire.enabled' = 'true';\n", 'is not supported'),
             (late_fire(5) + gap, 'SESSION with'),
             (late_fire(5) + sink + counts, 'its rows change'),
@@ -245,6 +303,11 @@ def check_words(directory, head):
     assert 'late row' in done.stderr, done.stderr
     shown = subprocess.run([HOLDFAST, 'stream', 'explain', '-e', head + late_fire(5) + query], capture_output=True, text=True, timeout=60)
     assert 'changed for 5000 ms' in shown.stdout and 'CorrectedGroups<' in shown.stdout, shown.stdout
+    shown = subprocess.run([HOLDFAST, 'stream', 'explain', '-e', head + late_fire(5, '2 s') + query], capture_output=True, text=True, timeout=60)
+    assert 'by 2000 ms, at most for 5000 ms' in shown.stdout and 'DelayedChanges<' in shown.stdout, shown.stdout
+    # A delay alone says nothing.
+    alone = run(head + "SET 'table.exec.emit.late-fire.delay' = '1 s';\n" + query)
+    assert alone.stdout == run(head + query).stdout
     # What is later still goes to the table of late rows, once for each of its windows.
     late = (f"CREATE TABLE late (record STRING) WITH ('connector' = 'filesystem', 'path' = '{directory}/late', 'format' = 'raw');\n"
             "SET 'late-rows.table' = 'late';\n")
@@ -254,11 +317,11 @@ def check_words(directory, head):
     print('words about late rows that change windows')
 
 
-# ---- 4. Kills ----
-def command_of(place, head, state, query):
+# ---- 5. Kills ----
+def command_of(place, head, state, query, delay):
     def made(name):
         out = place / name
-        text = (head + late_fire(8) + f"CREATE TABLE o (s TIMESTAMP(3), k STRING, n BIGINT, m BIGINT) WITH ('connector' = 'filesystem', 'path' = "
+        text = (head + late_fire(8, delay) + f"CREATE TABLE o (s TIMESTAMP(3), k STRING, n BIGINT, m BIGINT) WITH ('connector' = 'filesystem', 'path' = "
                 f"'{out}', 'format' = 'csv');\nINSERT INTO o {query}")
         mode = random.choice(['never', 'wait'])
         return out, [HOLDFAST, 'stream', 'run', '--final', '--compile', mode, '--cache', str(place.parent / 'cache'), '--checkpoint', '5ms',
@@ -276,11 +339,12 @@ def check_killed(directory, head):
     views = f"CREATE VIEW wa AS {COUNTS.format(window('TUMBLE'))};\n"
     for number, query in enumerate(KILLED):
         for state in stores(HOLDFAST):
-            place = directory / f'kills_{number}_{state}'
-            place.mkdir()
-            kills = check_kills(command_of(place, head + views, state, query), rand, KILLS)
-            print(f'query {number}, {state}: {kills} kills', flush=True)
-            shutil.rmtree(place)
+            for delay in ('0 s', '4 ms'):
+                place = directory / f'kills_{number}_{state}'
+                place.mkdir()
+                kills = check_kills(command_of(place, head + views, state, query, delay), rand, KILLS)
+                print(f'query {number}, {state}, delay {delay}: {kills} kills', flush=True)
+                shutil.rmtree(place)
 
 
 def main():
@@ -294,6 +358,7 @@ def main():
             rows[place] = (rows[place - rand.randrange(10, 40)][0], *rows[place][1:])
         write(directory / 'a.csv', rows)
         head = table('a', directory / 'a.csv', COLUMNS)
+        check_clock(directory)
         check_words(directory, head)
         check_killed(directory, head)
     finally:

@@ -85,6 +85,7 @@ class Process {
   virtual ~Process() = default;
   virtual void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) = 0;
   virtual void advance(std::size_t input, std::int64_t watermark) = 0;
+  virtual void tick() = 0;
   virtual void put_state() = 0;
   virtual std::uint64_t late_rows() const = 0;
   Shown rows;
@@ -106,6 +107,7 @@ class Interpreted final : public Process {
   void take(std::size_t input, RowKind kind, std::int64_t key, std::int64_t value) override {
     operator_->take(input, kind, {sql::Value::of(key), sql::Value::of(value)}).value();
   }
+  void tick() override { operator_->tick().value(); }
   void put_state() override { operator_->put_state().value(); }
   std::uint64_t late_rows() const override { return operator_->late_rows; }
   const Operator& subject() const { return *operator_; }
@@ -197,6 +199,10 @@ class CompiledProcess final : public Process {
       operator_.pass(rows, marks_.now(), marks_.next());
     EXPECT_FALSE(run_.failed);
     marks_.settle();
+  }
+  void tick() override {
+    if constexpr (requires { operator_.tick(rows); }) operator_.tick(rows);
+    EXPECT_FALSE(run_.failed);
   }
   void put_state() override { EXPECT_TRUE(operator_.put_state()); }
   std::uint64_t late_rows() const override { return operator_.late_rows; }

@@ -296,9 +296,10 @@ class GraphWriter {
 
   void clocks() {
     line("  void tick_clocks() {");
-    for_each_clock([&](const std::string& self) {
-      line("    if (!run_.failed) node" + self + "_.tick(*this);");
-    });
+    for (std::size_t number = 0; number < nodes_.size(); ++number) {
+      if (nodes_[number].ticks)
+        line("    if (!run_.failed) node" + text(number) + "_.tick(*this);");
+    }
     line("  }");
     line("  void adopt_clock(std::size_t node, [[maybe_unused]] std::int64_t mark) override {");
     line("    switch (node) {");

@@ -113,6 +113,20 @@ class NodeWriter {
     made_.passes = group.windowed || (group.keys.empty() && !of_rows);
     return end();
   }
+  Made operator()(const sql::DelayChanges& delay) {
+    if (delay.keys.size() > kMostKeys) return not_compiled("a group by more than 64 columns");
+    begin(input_row(0));
+    constant("std::int64_t", "kDelayMs", std::to_string(delay.delay_ms));
+    constant("std::int64_t", "kLatenessMs", std::to_string(delay.lateness_ms));
+    alias("Key", key_type(delay.keys));
+    key("key", "Row", delay.keys, 0);
+    column("start", "Row", delay.start_column);
+    column("end", "Row", delay.end_column);
+    give("const Row& row", "row");
+    made_.member = "DelayedChanges";
+    made_.passes = made_.ticks = made_.texts_move = true;
+    return end();
+  }
   Made operator()(const sql::Join& join) {
     const auto left = columns_of(0).size();
     line("struct Node" + self_ + " {");
@@ -196,7 +210,7 @@ class NodeWriter {
     line("  template <class Graph>\n  static void mark(Graph& graph, std::int64_t watermark) {");
     line("    graph.pass" + self_ + "(watermark);\n  }");
     made_.member = "ClockRows";
-    made_.follows_clock = true;
+    made_.follows_clock = made_.ticks = true;
     return end();
   }
   Made operator()(const sql::OverAggregate& over) {

@@ -20,6 +20,7 @@ struct NodeSource {
   std::vector<std::vector<std::string>> take;  // Statements that take `row`, by input.
   bool passes = false;                         // It does something when time goes on.
   bool follows_clock = false;                  // Its watermark is the clock's; it has no state.
+  bool ticks = false;                          // It looks at the clock, also where no row comes.
   bool walls = false;                          // Its watermark is one of the wall clock.
   bool slices = false;                         // Its state is merged by slices.
   bool fetches = false;                        // Its entries by groups, where memory has not all.

@@ -8,21 +8,22 @@
 namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kEarliestRowHeader,
-    kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupsHeader,
-    kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader,
-    kMarkHeader, kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader,
-    kRankedRowsHeader, kRegularJoinHeader, kRowWindowsHeader, kRowsHeader, kSessionRowsHeader,
-    kSliceTableHeader, kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader,
-    kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader,
-    kUserFunctionsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kDelayedChangesHeader,
+    kEarliestRowHeader, kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader,
+    kGraphRanksHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader,
+    kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader, kOutputHeader,
+    kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader, kRegularJoinHeader,
+    kRowWindowsHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
+    kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
+    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader, kValuePartsHeader,
+    kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 44> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 45> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -33,6 +34,7 @@ inline constexpr std::array<RuntimeHeader, 44> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/changes.hpp", kChangesHeader},
     {"holdfast/stream/compile/runtime/clock_rows.hpp", kClockRowsHeader},
     {"holdfast/stream/compile/runtime/corrected_groups.hpp", kCorrectedGroupsHeader},
+    {"holdfast/stream/compile/runtime/delayed_changes.hpp", kDelayedChangesHeader},
     {"holdfast/stream/compile/runtime/earliest_row.hpp", kEarliestRowHeader},
     {"holdfast/stream/compile/runtime/further_aggregates.hpp", kFurtherAggregatesHeader},
     {"holdfast/stream/compile/runtime/graph.hpp", kGraphHeader},

@@ -6,6 +6,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/graph/corrected_groups.hpp>
+#include <holdfast/stream/graph/delayed_changes.hpp>
 #include <holdfast/stream/graph/earliest_row.hpp>
 #include <holdfast/stream/graph/group_operators.hpp>
 #include <holdfast/stream/graph/join_operators.hpp>
@@ -46,6 +47,9 @@ class Make {
     if (group.lateness_ms != 0) return std::make_unique<CorrectedGroups>(parts_, retracts_);
     if (group.by_columns) return std::make_unique<WindowGroups>(parts_);
     return std::make_unique<SliceGroups>(parts_);
+  }
+  Made operator()(const sql::DelayChanges&) const {
+    return std::make_unique<DelayedChanges>(parts_);
   }
   Made operator()(const sql::Join& join) const {
     switch (join.form) {
@@ -108,8 +112,10 @@ void GraphOperators::build(std::size_t node, StateStore* store) {
     retracts = retracts || plan_.nodes[input].updating;
   }
   operators_[node] = std::visit(Make(parts, retracts), what.what);
-  if (std::holds_alternative<sql::ProcessingTime>(what.what))
-    clocks_[node] = static_cast<ClockRows*>(operators_[node].get());
+  const bool moves_watermark = std::holds_alternative<sql::ProcessingTime>(what.what);
+  if (moves_watermark) clocks_.insert(node);
+  if (moves_watermark || std::holds_alternative<sql::DelayChanges>(what.what))
+    ticking_.push_back(operators_[node].get());
 }
 
 void GraphOperators::connect() {
@@ -315,8 +321,8 @@ Result<Operators::Progress> GraphOperators::take(Source&) {
     HF_ASSIGN_OR_RETURN(begun_, begin());
     if (!begun_) return Progress{};
   }
-  for (const auto& [node, clock] : clocks_)
-    HF_RETURN_IF_ERROR(clock->tick());
+  for (auto* const one : ticking_)
+    HF_RETURN_IF_ERROR(one->tick());
   Progress progress;
   const auto now = Idle::Clock::now();
   std::vector<bool> rests(inputs_.size());

@@ -53,8 +53,6 @@ class GraphProgress {
   NumberTable numbers_;
 };
 
-class ClockRows;
-
 class GraphOperators : public Operators {
  public:
   // All outlive it. `source` is the one that take() is given.
@@ -86,7 +84,7 @@ class GraphOperators : public Operators {
   GraphSource& source() const { return source_; }
   const Retention& retention() const { return retention_; }
   LateRows* late_rows() const { return late_rows_; }
-  bool follows_clock() const { return !clocks_.empty(); }
+  bool follows_clock() const { return !ticking_.empty(); }
   const Operator& node(std::size_t number) const { return *operators_[number]; }
 
  private:
@@ -120,7 +118,8 @@ class GraphOperators : public Operators {
   const Retention retention_;
   LateRows* const late_rows_;
   std::vector<std::unique_ptr<Operator>> operators_;  // By node.
-  std::map<std::size_t, ClockRows*> clocks_;  // Those of `operators_` that follow the clock.
+  std::vector<Operator*> ticking_;                    // Those that follow the clock.
+  std::set<std::size_t> clocks_;                      // Nodes whose watermark is that of the clock.
   std::unique_ptr<Output> output_;
   std::vector<Input> inputs_;
   GraphProgress progress_;

@@ -165,15 +165,6 @@ Result<sql::Row> ChangingGroups::row_of(std::string_view key, const State& state
   });
 }
 
-Status ChangingGroups::emit_update(const sql::Row& before, const sql::Row& after) {
-  bool same = true;
-  for (std::size_t i = 0; i < after.size(); ++i)
-    same = same && sql::same(before[i], after[i], node().columns[i].type);
-  if (same) return {};
-  HF_RETURN_IF_ERROR(emit(RowKind::kUpdateBefore, before));
-  return emit(RowKind::kUpdateAfter, after);
-}
-
 // ---- Running ----
 void RunningGroups::Codec::append(const State& state, bool whole, std::string& bytes) const {
   append_ordered(state.rows, bytes);

@@ -133,7 +133,6 @@ class ChangingGroups : public Operator {
   Status change(State& state, bool adding, const sql::Row& row) const;
   // Without its window.
   Result<sql::Row> row_of(std::string_view key, const State& state) const;
-  Status emit_update(const sql::Row& before, const sql::Row& after);
 
   const sql::Group& group_;
   const bool retracts_;

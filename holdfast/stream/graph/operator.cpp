@@ -34,4 +34,13 @@ Status Operator::pass_timed(std::int64_t watermark) {
   return passed;
 }
 
+Status Operator::emit_update(const sql::Row& before, const sql::Row& after) {
+  bool same = true;
+  for (std::size_t i = 0; i < after.size(); ++i)
+    same = same && sql::same(before[i], after[i], node().columns[i].type);
+  if (same) return {};
+  HF_RETURN_IF_ERROR(emit(RowKind::kUpdateBefore, before));
+  return emit(RowKind::kUpdateAfter, after);
+}
+
 }  // namespace holdfast::stream::graph

@@ -77,6 +77,8 @@ class Operator {
     watermark_ = least;
     return forward(least);
   }
+  // The clock has gone on, also where no row comes. Asked of what follows_clock().
+  virtual Status tick() { return {}; }
   // After a checkpoint: the watermarks it had, then its state.
   std::int64_t set_watermark(std::size_t input, std::int64_t watermark) {
     watermarks_[input] = watermark;
@@ -119,6 +121,8 @@ class Operator {
       HF_RETURN_IF_ERROR(reader->take(input, kind, row));
     return {};
   }
+  // Nothing where a reader of results takes both rows for the same.
+  Status emit_update(const sql::Row& before, const sql::Row& after);
   // A row of this input is late: it goes no further.
   Status drop_late(std::size_t input, const sql::Row& row) {
     ++late_rows;

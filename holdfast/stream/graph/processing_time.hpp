@@ -32,7 +32,7 @@ class ClockRows : public Operator {
     return watermark == kEndOfTime ? Operator::advance(input, watermark) : Status();
   }
   // Looks at the clock, also where no row comes.
-  Status tick() { return reach(now_()); }
+  Status tick() override { return reach(now_()); }
 
  private:
   // Rows of this very millisecond may come yet.

@@ -18,6 +18,7 @@ class FindRoom {
     const bool holds = RunningAggregate::any_holds_values(group.aggregates, retracts_);
     return holds ? StateRoom::kMemory : StateRoom::kEntries;
   }
+  StateRoom operator()(const sql::DelayChanges&) const { return StateRoom::kMemory; }
   StateRoom operator()(const sql::Join& join) const {
     const bool in_memory =
         join.form == sql::JoinForm::kTemporal || join.form == sql::JoinForm::kLookup;

@@ -19,6 +19,7 @@
 
 #include <holdfast/stream/compile/runtime/clock_rows.hpp>
 #include <holdfast/stream/compile/runtime/corrected_groups.hpp>
+#include <holdfast/stream/compile/runtime/delayed_changes.hpp>
 #include <holdfast/stream/compile/runtime/earliest_row.hpp>
 #include <holdfast/stream/compile/runtime/graph_groups.hpp>
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
