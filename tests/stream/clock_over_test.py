@@ -145,9 +145,9 @@ def check_words(directory):
     over = lambda order, frame='': f'SELECT SUM(v) OVER (PARTITION BY k ORDER BY {order} {frame}) FROM a'
     lines = head.count('\n') + 1
     for query, column, said in (
-            (over('p DESC'), 19, 'ORDER BY the column of WATERMARK FOR, or one of PROCTIME()'),
-            (over('p, v'), 19, 'another order than that of a time attribute'),
-            (over('v'), 19, 'another order than that of a time attribute'),
+            (over('p DESC'), 15, 'ORDER BY the column of WATERMARK FOR, or one of PROCTIME()'),
+            (over('p, v'), 15, 'another order than that of a time attribute'),
+            (over('v'), 15, 'another order than that of a time attribute'),
             (over('p', 'RANGE BETWEEN 5 PRECEDING AND CURRENT ROW'), 61, 'RANGE wants an INTERVAL'),
             (over('p', 'ROWS BETWEEN v PRECEDING AND CURRENT ROW'), 60, 'ROWS wants a number of rows'),
             ('SELECT LAG(v) OVER (ORDER BY p ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM a', 0, 'LAG has no ROWS and no RANGE'),
