@@ -356,6 +356,12 @@ def check_the_process(directory):
     slow.chmod(0o755)
     done = outcome(HOLDFAST_PEER_PYTHON=str(slow), HOLDFAST_PEER_SECONDS='1')
     assert done.returncode == 1 and 'no answer within 10 seconds' in done.stderr, done.stderr
+    # Where the scheduler wakes it to the microsecond it looked a moment before the end of that time, and waited for ever. It may not
+    # be allowed to ask for that: then this is the same once more.
+    exact = ['chrt', '-f', '1'] if subprocess.run(['chrt', '-f', '1', 'true'], capture_output=True).returncode == 0 else []
+    done = subprocess.run([*exact, *command], capture_output=True, text=True, timeout=60, cwd=directory,
+                          env={**os.environ, 'HOLDFAST_PEER_PYTHON': str(slow), 'HOLDFAST_PEER_SECONDS': '1'})
+    assert done.returncode == 1 and 'no answer within 10 seconds' in done.stderr, done.stderr
 
 
 def check_random_damage(directory, rounds):

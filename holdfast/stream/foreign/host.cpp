@@ -148,8 +148,8 @@ bool Host::receive(std::size_t size, std::string& bytes) {
 bool Host::wait_for(short event) {
   pollfd link{link_.get(), event, 0};
   for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
+    // Rounded up: given up a moment before `until_`, end() would wait for the process, not end it.
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until_ - Clock::now()).count();
     if (left <= 0) return false;
     const int any = ::poll(&link, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
     if (any > 0) return true;
