@@ -22,13 +22,13 @@ import sys
 import tempfile
 import time
 
+from compilers import ROUNDS, be_quick
 from graph_grammar import COLUMNS, events, random_query, random_query_of_sets, rows_of, same, table, write
 from kills import stores, where
 from test_python import duckdb
 
 HOLDFAST, WORKLOADS = sys.argv[1], pathlib.Path(sys.argv[2])
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
-ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
 QUERIES = 3  # Of each kind; a compiler takes some seconds for one.
 MORE = 3  # Of grouping sets and rankings with equal ranks.
 
@@ -55,16 +55,6 @@ def check_same(cache, text, fails=False):
     first = next((pair for pair in zip(a[1].splitlines() + a[2], b[1].splitlines() + b[2]) if pair[0] != pair[1]), None)
     assert a == b, (text, first, a[0], b[0], len(a[1]), len(b[1]))
     return interpreted
-
-
-def quick_compiler(directory):
-    """One that optimises nothing, which takes half the time: this compares what is written. compiled_query_test compares what
-    the usual options make of it, and so does this with HOLDFAST_ROUNDS=2."""
-    path = directory / 'quick'
-    usual = os.environ.get('CXX') or ('g++' if shutil.which('g++') else 'clang++')
-    path.write_text(f'#!/bin/sh\nexec {usual} "$@" -O0\n')
-    path.chmod(0o755)
-    return path
 
 
 # ---- 1. Random queries ----
@@ -484,9 +474,8 @@ def main():
         print('skipped: there is no compiler')
         sys.exit(77)
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_code_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    be_quick(directory)
     cache = directory / 'cache'
-    if ROUNDS == 1:
-        os.environ['CXX'] = str(quick_compiler(directory))
     try:
         check_random(directory, cache)
         check_windows(directory, cache)

@@ -20,6 +20,8 @@ import tempfile
 import threading
 import time
 
+import compilers
+
 HOLDFAST = sys.argv[1]
 
 
@@ -382,6 +384,7 @@ def check_a_look_up_without_an_end_can_be_interrupted(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_connectors_'))
+    compilers.be_quick(directory)
     try:
         check_json(directory)
         check_malformed(directory)

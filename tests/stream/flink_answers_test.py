@@ -12,6 +12,8 @@ import tempfile
 
 import text_expressions
 
+import compilers
+
 DIRECTORY = None
 
 
@@ -157,6 +159,7 @@ def main():
     checks = [value for name, value in globals().items() if name.startswith('check_')]
     with tempfile.TemporaryDirectory(prefix='holdfast_flink_answers_') as name:
         DIRECTORY = pathlib.Path(name)
+        compilers.be_quick(DIRECTORY)
         for check in checks:
             check()
     print(f'{len(checks)} checks' + ('' if text_expressions.COMPILER else '; no compiler here'))

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import compilers
 from kills import check_kills, parts, stores, where
 
 HOLDFAST, LIBRARY = sys.argv[1], sys.argv[2]
@@ -214,6 +215,7 @@ def unwritten(directory, cache):
 def main():
     rand = random.Random(SEED)
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast-functions-'))
+    compilers.be_quick(directory)
     cache = directory / 'cache'
     try:
         twins(directory, cache, rand)

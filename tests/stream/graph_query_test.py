@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 
+import compilers
 from graph_grammar import (COLUMNS, DELAY, events, for_duckdb, random_query, random_query_of_sets, random_query_of_values, rows_of,
                            same, stamp, table, write)
 from kills import check_kills, parts, stores, where
@@ -544,6 +545,7 @@ def check_by_hand(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    compilers.be_quick(directory)
     try:
         check_duckdb(directory)
         check_by_hand(directory)

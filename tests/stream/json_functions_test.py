@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 
+import compilers
 from text_expressions import check, of, run, table
 
 
@@ -185,6 +186,7 @@ def check_json(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_texts_'))
+    compilers.be_quick(directory)
     try:
         check_json(directory)
     finally:

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 
+from compilers import ROUNDS, be_quick
 from graph_grammar import COLUMNS, DELAY, events, rows_of, same, stamp, table, write
 from kills import check_kills, stores, where
 from test_python import duckdb
@@ -213,7 +214,7 @@ def check_final_states(directory, rand):
         base.execute(f'CREATE VIEW w{name} AS {BATCH.format(name)}')
         head += table(name, path, COLUMNS)
     views = ''.join(f"CREATE VIEW w{name} AS {COUNTS.format(window('TUMBLE', name))};\n" for name in 'ab')
-    for query, batch in QUERIES:
+    for number, (query, batch) in enumerate(QUERIES):
         shown = lambda value: '\\N' if value is None else f'{value}.000' if hasattr(value, 'isoformat') else str(value)
         theirs = sorted([shown(value) for value in row] for row in base.execute(batch or query).fetchall())
         text = head + views + late_fire(3600) + query
@@ -229,15 +230,18 @@ def check_final_states(directory, rand):
             assert left[tuple(row)] >= 0, (query, op, row)
         assert +left == collections.Counter(map(tuple, ours)), query
         assert run(text, compiled='wait', directory=directory).stdout == changes.stdout, query
-        for delay in ('1 ms', '1 h'):
+        for place, delay in enumerate(('1 ms', '1 h')):
             for compile in ('never', 'wait'):
+                if compile == 'wait' and ROUNDS == 1 and number % 2 != place:
+                    continue
                 delayed = run(head + views + late_fire(3600, delay) + query, '--final', compiled=compile, directory=directory)
                 assert sorted(rows_of(delayed.stdout)) == ours, (query, delay, compile)
         without = run(head + views + query, '--final')
         assert 'late row' in without.stderr and sorted(rows_of(without.stdout)) != ours, query
         # Few are so late, and all agree on which.
         some = head + views + late_fire(9) + query
-        assert run(some, compiled='wait', directory=directory).stdout == run(some).stdout, query
+        if ROUNDS > 1 or number % 3 == 0:
+            assert run(some, compiled='wait', directory=directory).stdout == run(some).stdout, query
     print(f'{len(QUERIES)} queries agree with DuckDB')
 
 
@@ -341,17 +345,18 @@ def check_killed(directory, head):
     rand = random.Random(4)
     views = f"CREATE VIEW wa AS {COUNTS.format(window('TUMBLE'))};\n"
     for number, query in enumerate(KILLED):
-        for state in stores(HOLDFAST):
-            for delay in ('0 s', '4 ms'):
-                place = directory / f'kills_{number}_{state}'
-                place.mkdir()
-                kills = check_kills(command_of(place, head + views, state, query, delay), rand, KILLS)
+        for place, state in enumerate(stores(HOLDFAST)):
+            for delay in ('0 s', '4 ms') if ROUNDS > 1 else (('0 s', '4 ms')[(number + place) % 2],):
+                here = directory / f'kills_{number}_{state}'
+                here.mkdir()
+                kills = check_kills(command_of(here, head + views, state, query, delay), rand, KILLS)
                 print(f'query {number}, {state}, delay {delay}: {kills} kills', flush=True)
-                shutil.rmtree(place)
+                shutil.rmtree(here)
 
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_late_fire_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    be_quick(directory)
     try:
         rand = random.Random(7)
         check_changelogs(directory, rand)

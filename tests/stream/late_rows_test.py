@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+import compilers
 from graph_grammar import COLUMNS, DELAY, events, rows_of, stamp, table, write
 from kills import check_kills, parts, stores, where
 
@@ -210,6 +211,7 @@ def check_killed(directory, head):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_late_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    compilers.be_quick(directory)
     try:
         rand = random.Random(11)
         tables = {name: events(rand, 600) for name in 'ab'}

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import compilers
 from kills import stores, where
 
 HOLDFAST = sys.argv[1]
@@ -124,6 +125,7 @@ def check_savepoints(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_many_values_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    compilers.be_quick(directory)
     rand = random.Random(SEED)
     try:
         check_savepoints(directory)

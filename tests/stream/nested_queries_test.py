@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import compilers
 from kills import check_kills, stores, where
 
 HOLDFAST = sys.argv[1]
@@ -176,6 +177,7 @@ def command_of(directory, head, state, query, columns):
 def main():
     rand = random.Random(5)
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_nested_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    compilers.be_quick(directory)
     try:
         check_answers(directory, rand)
         for state in stores(HOLDFAST):

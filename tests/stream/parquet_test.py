@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+import compilers
 from kills import check_kills
 from test_python import duckdb
 from typed_rows import COLUMNS, files, plain, run as run_holdfast, write_json
@@ -225,6 +226,7 @@ def check_kills_over_parquet(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_parquet_'))
+    compilers.be_quick(directory)
     try:
         check_there_and_back(directory)
         check_files_of_others(directory)

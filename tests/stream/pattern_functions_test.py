@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 
+import compilers
 from text_expressions import COMPILER, HOLDFAST, check, of, run, shown, table
 
 PATTERNS = ['a', 'a*', '(a|b)+', '^b', 'b$', '[^a]', '(a)(b)?', '', 'ä', '(x)|(y)', '\\d+', 'a{2,3}', '(?i)AB', '.b.', '\\bab', '(&|^)id=([^&]*)',
@@ -132,6 +133,7 @@ def module_is_missing(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_texts_'))
+    compilers.be_quick(directory)
     try:
         if module_is_missing(directory):
             print('skipped: regular expressions, since the module of RE2 is not built (libre2-dev)')

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import compilers
 from graph_grammar import COLUMNS, events, rows_of, same, table, write
 from kills import check_kills, stores, where
 from test_python import duckdb
@@ -149,6 +150,7 @@ def command_of(place, head, state, size, slide):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_rows_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
+    compilers.be_quick(directory)
     try:
         rand = random.Random(12)
         check_answers(directory, rand)

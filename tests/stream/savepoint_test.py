@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+import compilers
 from kills import stores, where
 
 HOLDFAST = sys.argv[1]
@@ -271,6 +272,7 @@ def check_side_by_side(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
+    compilers.be_quick(directory)
     try:
         for check in (check_savepoints, check_the_state_of_final_is_of_another_query, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown,
                       check_two_runs_of_one_place, check_state_that_memory_does_not_have):

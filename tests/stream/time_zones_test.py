@@ -16,6 +16,7 @@ import tempfile
 import zoneinfo
 
 import text_expressions
+import compilers
 from text_expressions import COMPILER, HOLDFAST, run
 
 DIRECTORY = None
@@ -356,6 +357,7 @@ def check_a_checkpoint_keeps_the_zone():
 if __name__ == '__main__':
     with tempfile.TemporaryDirectory() as directory:
         DIRECTORY = pathlib.Path(directory)
+        compilers.be_quick(DIRECTORY)
         check_flinks_expressions()
         check_zones()
         check_windows_of_days_without_24_hours()
