@@ -69,6 +69,7 @@ json page_json_of(const QueryView& view) {
              {"begun_ms", view.begun_ms},
              {"state", word_of(now.state)},
              {"compiled", now.compiled},
+             {"workers", now.workers},
              {"place", now.place},
              {"rows_in", now.rows_in},
              {"rows_out", now.rows_out},
@@ -131,6 +132,8 @@ constexpr std::array kMetrics{
            [](const QueryView& view) { return view.progress.writing_seconds; }},
     Metric{"checkpoint_seconds_total", "counter", "Time of checkpoints",
            [](const QueryView& view) { return view.progress.checkpoint_seconds; }},
+    Metric{"workers", "gauge", "Threads that are at work on its rows",
+           [](const QueryView& view) { return double(view.progress.workers); }},
     Metric{"running", "gauge", "1 while the query runs",
            [](const QueryView& view) {
              return view.progress.state == QueryState::kRunning ? 1.0 : 0.0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -147,19 +148,28 @@ void read_cpus(const std::string& root, Topology& topology) {
   const auto online = parse_list(read_text(directory + "online"));
   topology.cpus = static_cast<unsigned>(online.size());
   std::set<std::string> sockets;
-  std::set<std::pair<std::string, std::string>> cores;
+  std::map<std::pair<std::string, std::string>, std::string> cores;  // The CPUs of each.
   for (const int cpu : online) {
     const auto path = directory + "cpu" + std::to_string(cpu) + "/";
     const auto socket = read_text(path + "topology/physical_package_id");
     const auto core = read_text(path + "topology/core_id");
     if (!socket.empty()) sockets.insert(socket);
-    if (!socket.empty() && !core.empty()) cores.emplace(socket, core);
+    // The list is a core's own; a number need not be, where CPUs form clusters.
+    const auto list = read_text(path + "topology/core_cpus_list");
+    if (!list.empty()) {
+      cores[{list, ""}] = list;
+    } else if (!socket.empty() && !core.empty()) {
+      auto& of_core = cores[{socket, core}];
+      of_core += (of_core.empty() ? "" : ",") + std::to_string(cpu);
+    }
     topology.clock_mhz_max =
         std::max(topology.clock_mhz_max,
                  static_cast<unsigned>(number_in(path + "cpufreq/cpuinfo_max_freq") / 1000));
   }
   topology.sockets = static_cast<unsigned>(sockets.size());
   topology.cores = static_cast<unsigned>(cores.size());
+  for (auto& core : cores)
+    topology.core_cpus.push_back(std::move(core.second));
   const auto info = read_text(root + "/proc/meminfo");
   topology.memory_bytes = meminfo(info, "MemTotal");
   topology.available_bytes = meminfo(info, "MemAvailable");

@@ -35,6 +35,7 @@ struct QueryProgress {
   // Where the time since it began went: waiting for rows; at work; writing results; at checkpoints.
   double waiting_seconds = 0, working_seconds = 0, writing_seconds = 0, checkpoint_seconds = 0;
   bool compiled = false;
+  unsigned workers = 1;  // That are at work on rows.
   std::string place;  // Of the source.
   std::vector<std::string> malformed_samples;
   std::vector<OperatorProgress> operators;

@@ -73,6 +73,8 @@ class Operators {
   // Puts into the state store what a checkpoint needs.
   virtual Status put_state() = 0;
   virtual OperatorCounts counts() const = 0;
+  // Threads that are at work on rows.
+  virtual unsigned workers() const { return 1; }
   // For the monitor. Called before the first row: from then on, operators measure their time.
   virtual void watch() {}
   virtual std::vector<OperatorProgress> operators() const { return {}; }

@@ -62,6 +62,7 @@ void Pipeline::publish(QueryState state, const Status& status) {
   progress_.last_epoch = epoch_;
   progress_.writing_seconds = watched_sink_->seconds();
   progress_.compiled = report_.taken_over;
+  progress_.workers = operators_->workers();
   progress_.place = source_->place();
   progress_.operators = operators_->operators();
   if (!status) progress_.error = status.error().detail;

@@ -50,9 +50,26 @@ TEST(Topology, CountsSocketsAndCoresThatAreOnlineAndTheMemoryOfTheWhole) {
   EXPECT_EQ(topology.cpus, 5u);
   EXPECT_EQ(topology.sockets, 2u);
   EXPECT_EQ(topology.cores, 3u) << "0 and 1 of the first, 1 of the second";
+  EXPECT_EQ(topology.core_cpus, (std::vector<std::string>{"0,2", "1,3", "5"}));
   EXPECT_EQ(topology.clock_mhz_max, 3500u);
   EXPECT_EQ(topology.memory_bytes, 4 * MiB);
   EXPECT_EQ(topology.available_bytes, 1 * MiB);
+}
+
+// Without it {0-3}, {4-5} of a machine of two clusters were four cores: numbers begin anew in each.
+TEST(Topology, ACoreIsKnownByTheCpusThatShareIt) {
+  Machine machine;
+  const std::string cpus = "/sys/devices/system/cpu/";
+  machine.file(cpus + "online", "0-5");
+  for (const int cpu : {0, 1, 2, 3, 4, 5}) {
+    const auto path = cpus + "cpu" + std::to_string(cpu) + "/topology/";
+    machine.file(path + "physical_package_id", "0");
+    machine.file(path + "core_id", std::to_string(cpu % 4));
+    machine.file(path + "core_cpus_list", cpu < 4 ? std::to_string(cpu) : "4-5");
+  }
+  const auto topology = read_topology(machine.root());
+  EXPECT_EQ(topology.cores, 5u);
+  EXPECT_EQ(topology.core_cpus, (std::vector<std::string>{"0", "1", "2", "3", "4-5"}));
 }
 
 TEST(Topology, ReadsNodesTiersAndWhatTheFirmwareTells) {

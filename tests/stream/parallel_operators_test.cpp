@@ -4,15 +4,19 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <holdfast/base/random.hpp>
 #include <holdfast/base/units.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
 #include <holdfast/stream/script.hpp>
+#include <holdfast/stream/workers/cpu_demand.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
+#include <holdfast/stream/workers/worker_places.hpp>
 
 namespace holdfast::stream {
 namespace {
@@ -54,6 +58,7 @@ class VectorSource final : public Source {
     row = rows_[at_++];
     return true;
   }
+  std::size_t at() const { return at_; }
   std::string position() const override { return std::to_string(at_); }
   Status seek(std::string_view position) override {
     at_ = std::stoul(std::string(position));
@@ -161,7 +166,9 @@ Outcome run(const Script& script, const std::vector<sql::Row>& rows, unsigned wo
   std::unique_ptr<Operators> operators = std::move(interpreter);
   if (workers > 1) {
     std::unique_ptr<MergingOperators> merging(static_cast<MergingOperators*>(operators.release()));
-    operators = ParallelOperators::start(std::move(merging), workers, sharing, round).value();
+    operators =
+        ParallelOperators::start(std::move(merging), workers, sharing, round, {.measured = false})
+            .value();
   }
   Pipeline pipeline(plan, std::make_unique<VectorSource>(rows), std::move(sink), store,
                     std::move(operators));
@@ -236,6 +243,218 @@ TEST(ParallelOperators, TheFirstRowThatFailsIsNamed) {
   EXPECT_NE(one.error.find("(at row 7002)"), std::string::npos) << one.error;
   for (const auto sharing : {Sharing::kLateMerge, Sharing::kByKey})
     EXPECT_EQ(run(script, rows, 4, sharing).error, one.error);
+}
+
+// Has no rows at some places until its workers are fewer, or more: it sleeps, or takes all of a CPU.
+class ChangingSource final : public Source {
+ public:
+  ChangingSource(const std::vector<sql::Row>& rows, const Operators& operators)
+      : rows_(rows), operators_(operators) {}
+  Result<bool> next(sql::Row& row) override {
+    pausing_ = must_pause();
+    return pausing_ ? Result<bool>(false) : rows_.next(row);
+  }
+  bool ended() const override { return !pausing_; }
+  std::string position() const override { return rows_.position(); }
+  Status seek(std::string_view position) override { return rows_.seek(position); }
+  std::string place() const override { return rows_.place(); }
+  unsigned turns() const { return turns_; }
+
+ private:
+  bool must_pause() {
+    if (rows_.at() < (turns_ + 1) * 4'000) return false;
+    const bool fewer = turns_ % 2 == 0;
+    if (fewer == (operators_.workers() == 1)) {
+      ++turns_;
+      return false;
+    }
+    if (std::chrono::steady_clock::now() > patient_until_) return false;
+    const auto until = std::chrono::steady_clock::now() + milliseconds(5);
+    if (fewer) std::this_thread::sleep_until(until);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    return true;
+  }
+
+  VectorSource rows_;
+  const Operators& operators_;
+  const std::chrono::steady_clock::time_point patient_until_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  bool pausing_ = false;
+  unsigned turns_ = 0;
+};
+
+TEST(ParallelOperators, WorkersRestWhereThereIsLittleToDoAndComeBack) {
+  const auto script = Script::prepare(query(kHop)).value();
+  const auto rows = random_rows(11, 20'000);
+  const auto one = run(script, rows, 1, Sharing::kLateMerge);
+  for (const bool stores : {false, true}) {
+    for (const auto sharing : {Sharing::kLateMerge, Sharing::kByKey}) {
+      std::vector<std::string> shown;
+      MemoryStore store(true);
+      StateStore* const state = stores ? &store : nullptr;
+      auto sink = std::make_unique<VectorSink>(shown, stores);
+      const auto& plan = script.plans().front();
+      auto parallel = ParallelOperators::start(
+                          std::make_unique<InterpretedOperators>(plan, *sink, state), 3, sharing,
+                          milliseconds(1), {.look_seconds = 0.01, .keep_seconds = 0})
+                          .value();
+      auto source = std::make_unique<ChangingSource>(rows, *parallel);
+      const auto& turns = *source;
+      Pipeline pipeline(plan, std::move(source), std::move(sink), state, std::move(parallel));
+      const std::atomic<bool> stop{false};
+      pipeline.resume().value();
+      pipeline.run(milliseconds(0), stop).value();
+      EXPECT_EQ(shown, one.rows);
+      EXPECT_EQ(pipeline.report().late_rows, one.late);
+      EXPECT_EQ(turns.turns(), 5u) << "to one, to several, to one, to several, to one";
+    }
+  }
+}
+
+void note_rounds(ActiveWorkers& active, double seconds, double rows_per_second, double busy) {
+  for (double done = 0; done < seconds; done += 0.125)
+    active.note(static_cast<std::uint64_t>(rows_per_second / 8), 0.125, busy);
+}
+constexpr double kLook = 0.25;  // Two of these rounds.
+
+TEST(ActiveWorkers, RestWhereOthersHaveTimeForTheirRows) {
+  ActiveWorkers active(8, 8);
+  note_rounds(active, 1, 1'000, 7.9);
+  EXPECT_EQ(active.number(), 8u);
+  note_rounds(active, 4 * kLook, 1'000, 2.2);
+  EXPECT_EQ(active.number(), 8u) << "not yet";
+  note_rounds(active, kLook, 1'000, 2.7);
+  EXPECT_EQ(active.number(), 4u);
+  note_rounds(active, 20 * kLook, 900, 2.7);
+  EXPECT_EQ(active.number(), 4u) << "three would have 0.9 each";
+  note_rounds(active, 6 * kLook, 0, 0);
+  EXPECT_EQ(active.number(), 1u);
+}
+
+// One merges groups while the others wait: that is no reason to do the rest with fewer.
+TEST(ActiveWorkers, DoNotRestForAMoment) {
+  ActiveWorkers active(8, 8);
+  for (int i = 0; i < 20; ++i) {
+    note_rounds(active, 4 * kLook, 1'000, 1);
+    ASSERT_EQ(active.number(), 8u);
+    note_rounds(active, kLook, 1'000, 6);
+  }
+}
+
+// They wait for a disk, all at once: with fewer there is less of that.
+TEST(ActiveWorkers, DoNotRestWhereRowsComeSlowerThen) {
+  ActiveWorkers active(2, 2);
+  note_rounds(active, 5 * kLook, 1'000, 0.4);
+  EXPECT_EQ(active.number(), 1u) << "a trial";
+  note_rounds(active, kLook, 700, 0.3);
+  EXPECT_EQ(active.number(), 2u);
+  note_rounds(active, 59, 1'000, 0.4);
+  EXPECT_EQ(active.number(), 2u);
+  note_rounds(active, 6 * kLook, 1'000, 0.4);
+  EXPECT_EQ(active.number(), 1u) << "anew";
+}
+
+TEST(ActiveWorkers, ComeBackWhereTheOthersHaveNoRest) {
+  ActiveWorkers active(8, 8);
+  note_rounds(active, 6 * kLook, 0, 0);
+  ASSERT_EQ(active.number(), 1u);
+  note_rounds(active, kLook, 1'000, 1);
+  EXPECT_EQ(active.number(), 2u);
+  note_rounds(active, kLook, 1'900, 2);
+  EXPECT_EQ(active.number(), 2u) << "kept: faster";
+  note_rounds(active, kLook, 1'900, 2);
+  EXPECT_EQ(active.number(), 4u);
+  note_rounds(active, kLook, 1'900, 3);
+  EXPECT_EQ(active.number(), 4u) << "kept: with some rest";
+  note_rounds(active, kLook, 1'900, 4);
+  EXPECT_EQ(active.number(), 8u);
+  note_rounds(active, kLook, 1'400, 6);
+  EXPECT_EQ(active.number(), 4u) << "with some rest, but slower: they wait for one another";
+}
+
+TEST(ActiveWorkers, ThoseThatShareACoreAreKeptOnlyIfTheyAreWorthIt) {
+  for (const bool worth : {false, true}) {
+    ActiveWorkers active(4, 2);
+    note_rounds(active, 4 * kLook, 1'000, 4);
+    EXPECT_EQ(active.number(), 2u) << "a trial";
+    note_rounds(active, kLook, worth ? 900 : 1'000, 2);
+    EXPECT_EQ(active.number(), worth ? 4u : 2u);
+    note_rounds(active, 59, 1'000, worth ? 4 : 2);
+    EXPECT_EQ(active.number(), worth ? 4u : 2u);
+    note_rounds(active, 4 * kLook, 1'000, worth ? 4 : 2);
+    EXPECT_EQ(active.number(), worth ? 2u : 4u) << "anew";
+    note_rounds(active, kLook, worth ? 900 : 1'040, worth ? 2 : 4);
+    EXPECT_EQ(active.number(), worth ? 4u : 2u);
+  }
+}
+
+TEST(ActiveWorkers, StayAllWhereThatIsWanted) {
+  ActiveWorkers active(4, 2, {.measured = false});
+  note_rounds(active, 100, 1'000, 4);
+  note_rounds(active, 100, 0, 0);
+  EXPECT_EQ(active.number(), 4u);
+}
+
+Topology machine(std::vector<std::string> node_cpus, std::vector<std::string> core_cpus) {
+  Topology topology;
+  for (auto& cpus : node_cpus)
+    topology.nodes.emplace_back().cpus = std::move(cpus);
+  topology.core_cpus = std::move(core_cpus);
+  return topology;
+}
+
+// "0,1|0,1|8": by thread, the CPUs that it may use.
+std::string text_of(const WorkerPlaces& places) {
+  std::string text;
+  for (const auto& set : places.cpus) {
+    if (!text.empty()) text += '|';
+    std::string one;
+    for (int cpu = 0; cpu < 64; ++cpu) {
+      if (CPU_ISSET(cpu, &set)) one += (one.empty() ? "" : ",") + std::to_string(cpu);
+    }
+    text += one;
+  }
+  return text;
+}
+
+TEST(WorkerPlaces, CoresOfEachNodeComeBeforeCpusThatShareThem) {
+  cpu_set_t all, some;
+  CPU_ZERO(&all);
+  CPU_ZERO(&some);
+  for (int cpu = 0; cpu < 64; ++cpu)
+    CPU_SET(cpu, &all);
+  for (const int cpu : {1, 2, 4, 5})
+    CPU_SET(cpu, &some);
+  const auto threaded = machine({"0-1,4-5", "2,6"}, {"0,4", "1,5", "2,6"});
+  const auto places = places_of(threaded, all, 7);
+  EXPECT_EQ(places.cores, 3u);
+  EXPECT_EQ(text_of(places), "0,1,4,5|0,1,4,5|2,6|0,1,4,5|0,1,4,5|2,6|0,1,4,5");
+  const auto of_some = places_of(threaded, some, 4);
+  EXPECT_EQ(of_some.cores, 3u) << "of the core 0,4 the process has the second CPU only";
+  EXPECT_EQ(text_of(of_some), "1,4,5|1,4,5|2|1,4,5");
+  const auto alike = places_of(machine({"0-3"}, {"0,2", "1,3"}), all, 2);
+  EXPECT_EQ(alike.cores, 2u);
+  EXPECT_EQ(text_of(alike), "") << "the system places them";
+  EXPECT_EQ(text_of(places_of(machine({"0", "1"}, {}), all, 3)), "0|1|0");
+  EXPECT_EQ(places_of(machine({}, {}), all, 3).cores, 0u) << "not known";
+}
+
+TEST(CpuDemand, ATimeOfSleepIsNone) {
+  if (!std::filesystem::exists("/proc/thread-self/schedstat"))
+    GTEST_SKIP() << "the kernel does not tell how long a thread waits for a CPU";
+  const auto seconds_of = [&](auto pass) {
+    const double before = cpu_demand();
+    pass(std::chrono::steady_clock::now() + milliseconds(400));
+    return cpu_demand() - before;
+  };
+  const double burnt = seconds_of([](auto until) {
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  });
+  const double slept = seconds_of([](auto until) { std::this_thread::sleep_until(until); });
+  EXPECT_GT(burnt, 0.2) << "also where others have the CPU meanwhile";
+  EXPECT_LT(slept, 0.2);
 }
 
 void note_seconds(SharingChoice& choice, double seconds, double rows_per_second, double merging) {

@@ -6,18 +6,25 @@
      three and four workers write are those that one writes, merged late or shared out by key, interpreted or compiled.
   2. Runs that are killed, each time with another number of workers and now and then with state elsewhere, taken over
      by a savepoint: the parts together are what one worker writes.
-  3. What cannot be split says so and gives the same; a row that fails is named, the first of several; what is refused.
+  3. Workers that have little to do rest.
+  4. What cannot be split says so and gives the same; a row that fails is named, the first of several; what is refused.
 """
+import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 
+import compilers
 from kills import stores, where
 
 HOLDFAST = sys.argv[1]
@@ -167,6 +174,55 @@ def check_other_state(directory):
             assert wanted[len(seen):] == rest, (state, workers, len(wanted), len(seen), len(rest), done.stderr)
 
 
+def metrics_of(url):
+    with urllib.request.urlopen(url + 'metrics', timeout=10) as answer:
+        return answer.read().decode()
+
+
+def check_rest(directory):
+    """A socket without rows: one worker is enough. What the others had is not lost, and rows go on."""
+    if not (pathlib.Path(HOLDFAST).parent / 'holdfast-peers-httplib.so').exists():
+        return print('skipped: the module httplib was not built')
+    path = directory / 'events.csv'
+    write_events(path, 5, 20_000)
+    rows = path.read_bytes().splitlines(keepends=True)
+    for mode in ['never', 'wait'] if COMPILER else ['never']:
+        for query in QUERIES[:2]:
+            wanted = run(['-e', table(path) + query, '--compile', 'never']).stdout
+            with socket.create_server(('127.0.0.1', 0)) as listener:
+                options = f"'connector' = 'socket', 'hostname' = '127.0.0.1', 'port' = '{listener.getsockname()[1]}'"
+                text = table(path).replace(f"'connector' = 'filesystem', 'path' = '{path}'", options) + query
+                process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--workers', '4', '--ui', '0', '--compile', mode, '-e', text],
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                listener.settimeout(120)
+                connection, _ = listener.accept()
+            shown = []
+            reader = threading.Thread(target=lambda: shown.append(process.stdout.read()))
+            reader.start()
+            url = process.stderr.readline().strip()
+            connection.sendall(b''.join(rows[:10_000]))
+            deadline = time.monotonic() + 150
+            while True:
+                metrics = metrics_of(url)
+                number = int(float(re.search(r'holdfast_stream_workers{query="1",split=""} (\S+)', metrics)[1]))
+                taken = int(float(re.search(r'holdfast_stream_rows_in_total{query="1",split=""} (\S+)', metrics)[1]))
+                if number == 1 and taken >= 9_999:
+                    break
+                assert time.monotonic() < deadline, metrics
+                time.sleep(0.1)
+            with urllib.request.urlopen(url + 'state.json', timeout=10) as answer:
+                state = json.loads(answer.read())['queries'][0]
+            known = {one['what'].split()[0]: (one['rows_in'] is not None, one['rows_out'] is not None) for one in state['operators']}
+            assert state['workers'] == 1 and known['Group'][0] is False and known['Project'][1], state
+            if mode == 'never':
+                group = next(one for one in state['operators'] if one['what'].startswith('Group'))
+                assert group['state_entries'] > 0 and group['state_bytes'] > 0, group
+            connection.sendall(b''.join(rows[10_000:]))
+            connection.close()
+            reader.join()
+            assert process.wait(60) == 0 and shown[0] == wanted, (mode, query, process.stderr.read())
+
+
 def check_words(directory):
     path = directory / 'events.csv'
     write_events(path, 3, 2_000)
@@ -197,12 +253,14 @@ def check_words(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp())
+    compilers.be_quick(directory)
     try:
         os.environ['XDG_CACHE_HOME'] = str(directory / 'cache')
         check_equal(directory)
         print('several workers write what one writes')
         print(f'{check_kills(directory)} kills: nothing was lost, nothing came twice')
         check_other_state(directory)
+        check_rest(directory)
         check_words(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)  # A compiler may still write, whose run was killed.

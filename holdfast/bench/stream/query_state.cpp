@@ -45,17 +45,21 @@ void remove_state(const std::string& region) {
     std::filesystem::remove_all(region.substr(0, region.find('?')), ignored);
 }
 
+// As many as a row of the table names.
+constexpr hs::ActiveTimes kAll{.measured = false};
+
 Result<std::unique_ptr<hs::Operators>> on_workers(std::unique_ptr<hs::MergingOperators> operators,
                                                   unsigned workers) {
   if (workers < 2) return std::unique_ptr<hs::Operators>(std::move(operators));
-  HF_ASSIGN_OR_RETURN(auto parallel, hs::ParallelOperators::start(std::move(operators), workers,
-                                                                  hs::Sharing::kMeasured));
+  HF_ASSIGN_OR_RETURN(auto parallel, hs::ParallelOperators::start(
+                                         std::move(operators), workers, hs::Sharing::kMeasured,
+                                         hs::ParallelOperators::kRound, kAll));
   return std::unique_ptr<hs::Operators>(std::move(parallel));
 }
 
 hs::Successor on_workers(hs::Successor successor, unsigned workers) {
   if (workers < 2) return successor;
-  return hs::parallel_successor(std::move(successor), workers, hs::Sharing::kMeasured);
+  return hs::parallel_successor(std::move(successor), workers, hs::Sharing::kMeasured, kAll);
 }
 
 }  // namespace holdfast::bench::stream

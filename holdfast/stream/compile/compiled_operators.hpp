@@ -36,7 +36,7 @@ class CompiledOperators final : public MergingOperators {
   Status visit_entries(VisitEntry) const override { return {}; }
   std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const override;
   void absorb(Parcel& parcel) override;
-  std::size_t source_columns() const override { return plan_.source().columns.size(); }
+  const sql::Plan& plan() const override { return plan_; }
   Status advance(std::int64_t watermark) override;
 
  private:

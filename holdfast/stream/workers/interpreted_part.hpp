@@ -29,6 +29,10 @@ class InterpretedPart final : public Part {
   Status advance(std::int64_t watermark) override;
   void give_rest() override { group_.give_rest(); }
   OperatorCounts counts() const override;
+  void add_state(OperatorProgress& group) const override {
+    group.entries += group_.entries();
+    group.state_bytes += group_.bytes();
+  }
 
  private:
   Status prepare_row(sql::Row& row, std::int64_t& watermark) const;

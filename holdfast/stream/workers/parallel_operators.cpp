@@ -23,23 +23,23 @@ struct alignas(64) ParallelOperators::Worker {
 };
 
 struct ParallelOperators::Ring {
-  explicit Ring(std::size_t workers) : done(workers) {}
-
   // Batch n is at n modulo their number. None before rows are shared out by key.
   std::vector<std::unique_ptr<Batch>> batches;
-  std::vector<std::uint64_t> done;  // By worker: how many batches.
+  std::vector<std::uint64_t> done;  // By worker that is at work: how many batches.
   Condition moved;
 };
 
 ParallelOperators::ParallelOperators(std::unique_ptr<MergingOperators> merging,
                                      std::unique_ptr<WorkerCrew> crew, Sharing sharing,
-                                     std::chrono::milliseconds round)
+                                     std::chrono::milliseconds round, ActiveTimes times)
     : merging_(std::move(merging)),
       crew_(std::move(crew)),
       round_(round),
       choice_(sharing),
+      active_(crew_->size(), crew_->cores(), times),
       by_key_(choice_.by_key()),
-      ring_(std::make_unique<Ring>(crew_->size())) {
+      number_(active_.number()),
+      ring_(std::make_unique<Ring>()) {
   for (unsigned i = 0; i < crew_->size(); ++i)
     workers_.push_back(std::make_unique<Worker>());
   begin_parts(merging_->counts().watermark);
@@ -49,10 +49,10 @@ ParallelOperators::~ParallelOperators() = default;
 
 Result<std::unique_ptr<ParallelOperators>> ParallelOperators::start(
     std::unique_ptr<MergingOperators> merging, unsigned workers, Sharing sharing,
-    std::chrono::milliseconds round) {
+    std::chrono::milliseconds round, ActiveTimes times) {
   HF_ASSIGN_OR_RETURN(auto crew, WorkerCrew::start(workers));
   return std::unique_ptr<ParallelOperators>(
-      new ParallelOperators(std::move(merging), std::move(crew), sharing, round));
+      new ParallelOperators(std::move(merging), std::move(crew), sharing, round, times));
 }
 
 void ParallelOperators::begin_parts(std::int64_t watermark) {
@@ -64,20 +64,23 @@ void ParallelOperators::begin_parts(std::int64_t watermark) {
           receive(end, std::move(parcel));
         });
     worker.batch = worker.part->make_batch();
-    worker.standing.store(watermark, std::memory_order_relaxed);
   }
   ring_->batches.clear();
-  share_out(by_key_);
+  share_out();
 }
 
-// Rows to come.
-void ParallelOperators::share_out(bool by_key) {
-  by_key_ = by_key;
-  const auto workers = static_cast<std::uint32_t>(workers_.size());
-  for (std::uint32_t i = 0; i < workers; ++i)
-    workers_[i]->part->own(by_key ? i : 0, by_key ? workers : 1);
+// Rows to come, as measured.
+void ParallelOperators::share_out() {
+  by_key_ = choice_.by_key();
+  number_ = active_.number();
+  for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+    workers_[i]->part->own(by_key_ ? i : 0, by_key_ ? number_ : 1);
+    // One that is at rest has nothing, so no window waits for it.
+    const bool at_rest = i >= number_;
+    workers_[i]->standing.store(at_rest ? kEndOfTime : watermark_, std::memory_order_relaxed);
+  }
   auto& batches = ring_->batches;
-  while (by_key && batches.size() < 2 * workers + 2)
+  while (by_key_ && batches.size() < 2 * std::size_t{number_} + 2)
     batches.push_back(workers_.front()->part->make_batch());
 }
 
@@ -98,6 +101,28 @@ OperatorCounts ParallelOperators::counts() const {
   return counts;
 }
 
+// Up to the groups rows are the workers', and nobody counts them between two operators.
+std::vector<OperatorProgress> ParallelOperators::operators() const {
+  auto all = merging_->operators();
+  const auto now = counts();
+  bool merged = false;
+  for (auto& one : all) {
+    one.watermark_ms = now.watermark;
+    if (merged) continue;
+    one.rows_in.reset();
+    merged = std::holds_alternative<sql::Group>(merging_->plan().nodes[one.node].what);
+    if (merged) {
+      one.late_rows = now.late_rows;
+      one.rows_without_time = now.rows_without_time;
+      for (const auto& worker : workers_)
+        worker->part->add_state(one);
+    } else {
+      one.rows_out.reset();
+    }
+  }
+  return all;
+}
+
 // ---- A round ----
 
 Result<Operators::Progress> ParallelOperators::take(Source& source) {
@@ -105,19 +130,25 @@ Result<Operators::Progress> ParallelOperators::take(Source& source) {
     const Lock lock(source_mutex_);
     batches_ = rows_ = 0;
     ended_ = false;
-    std::fill(ring_->done.begin(), ring_->done.end(), 0);
+    ring_->done.assign(number_, 0);
   }
   over_.store(false);
   passed_.store(0);
   const auto begun = Clock::now();
   until_ = begun + round_;
-  crew_->run(
-      [&](unsigned number) { by_key_ ? work_by_key(number, source) : work(number, source); });
+  const double busy = crew_->run(number_, [&](unsigned number) {
+    by_key_ ? work_by_key(number, source) : work(number, source);
+  });
   HF_RETURN_IF_ERROR(end_round(source));
+  const double seconds = seconds_since(begun);
   const Lock reading(source_mutex_);
   const Lock merging(merging_mutex_);
-  choice_.note(rows_, seconds_since(begun), std::exchange(merging_seconds_, 0));
-  if (choice_.by_key() != by_key_) share_out(choice_.by_key());
+  // One measurement at a time.
+  if (!choice_.trying() || rows_ == 0) active_.note(rows_, seconds, busy);
+  choice_.note(rows_, seconds, std::exchange(merging_seconds_, 0));
+  // What those have who will be at rest goes where a checkpoint would bring it.
+  if (active_.number() < number_) HF_RETURN_IF_ERROR(settle());
+  if (active_.number() != number_ || choice_.by_key() != by_key_) share_out();
   return Progress{rows_, ended_};
 }
 
@@ -274,8 +305,9 @@ Status ParallelOperators::end_round(Source& source) {
   for (const auto& worker : workers_) {
     const Status advanced = worker->part->advance(reached);
     if (!advanced && !failure) return advanced;
-    worker->standing.store(reached);
   }
+  for (std::size_t i = 0; i < number_; ++i)
+    workers_[i]->standing.store(reached);
   if (merges) {
     const Status merged = merge_up_to(reached);
     if (!merged && !failure) return merged;
@@ -287,7 +319,7 @@ Status ParallelOperators::end_round(Source& source) {
 Error ParallelOperators::explained(const Failure& failure, Source& source) const {
   Error error = failure.error;
   if (!failure.of_row) return error;
-  go_behind(source, failure.position, failure.row + 1, merging_->source_columns());
+  go_behind(source, failure.position, failure.row + 1, merging_->plan().source().columns.size());
   error.detail += " (at " + source.place() + ")";
   return error;
 }
@@ -318,17 +350,18 @@ Status ParallelOperators::end() {
   return merging_->end();
 }
 
-Successor parallel_successor(Successor successor, unsigned workers, Sharing sharing) {
+Successor parallel_successor(Successor successor, unsigned workers, Sharing sharing,
+                             ActiveTimes times) {
   if (!successor) return {};
-  return [successor = std::move(successor), workers, sharing](
+  return [successor = std::move(successor), workers, sharing, times](
              Operators& now, Sink& sink, StateStore* store) -> Result<std::unique_ptr<Operators>> {
     HF_ASSIGN_OR_RETURN(auto next, successor(now, sink, store));
     auto* const merging = dynamic_cast<MergingOperators*>(next.get());
     if (merging == nullptr) return next;
     (void)next.release();
     HF_ASSIGN_OR_RETURN(
-        auto parallel,
-        ParallelOperators::start(std::unique_ptr<MergingOperators>(merging), workers, sharing));
+        auto parallel, ParallelOperators::start(std::unique_ptr<MergingOperators>(merging), workers,
+                                                sharing, ParallelOperators::kRound, times));
     return std::unique_ptr<Operators>(std::move(parallel));
   };
 }

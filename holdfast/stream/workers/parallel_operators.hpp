@@ -1,8 +1,8 @@
 // parallel_operators.hpp: the operators of a plan on several workers: docs/stream_workers.md.
 //
-// take() is a round: all workers take rows for some milliseconds, and are done when it returns. So
+// take() is a round: workers take rows for some milliseconds, and are done when it returns. So
 // whatever the pipeline does between two rounds (checkpoints, others that take over) sees all of
-// them at one place of the source.
+// them at one place of the source. How many are at work may change there too.
 //
 // Guarantee  Results are those of one worker, in its order; but sums of FLOAT and DOUBLE are added
 //            up in another order.
@@ -21,6 +21,7 @@
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/stream/pipeline.hpp>
+#include <holdfast/stream/workers/active_workers.hpp>
 #include <holdfast/stream/workers/part.hpp>
 #include <holdfast/stream/workers/sharing_choice.hpp>
 #include <holdfast/stream/workers/worker_crew.hpp>
@@ -35,10 +36,11 @@ class ParallelOperators final : public Operators {
   // waits for the round to end.
   static constexpr std::chrono::milliseconds kRound{20};
 
-  // Errors: kNoSpace: there are no threads.
+  // At most so many `workers`; how many are at work is measured again and again. Errors: kNoSpace: there are no threads.
   static Result<std::unique_ptr<ParallelOperators>> start(std::unique_ptr<MergingOperators> merging,
                                                           unsigned workers, Sharing sharing,
-                                                          std::chrono::milliseconds round = kRound);
+                                                          std::chrono::milliseconds round = kRound,
+                                                          ActiveTimes times = {});
   ~ParallelOperators() override;
 
   Status restore(const OperatorCounts& counts) override;
@@ -47,6 +49,8 @@ class ParallelOperators final : public Operators {
   Status settle() override;
   Status put_state() override;
   OperatorCounts counts() const override;
+  unsigned workers() const override { return active_.number(); }
+  std::vector<OperatorProgress> operators() const override;
   std::set<std::int64_t> stored_slices() const override { return merging_->stored_slices(); }
   Status visit_entries(VisitEntry visit) const override { return merging_->visit_entries(visit); }
 
@@ -65,7 +69,7 @@ class ParallelOperators final : public Operators {
   struct Ring;
 
   ParallelOperators(std::unique_ptr<MergingOperators> merging, std::unique_ptr<WorkerCrew> crew,
-                    Sharing sharing, std::chrono::milliseconds round);
+                    Sharing sharing, std::chrono::milliseconds round, ActiveTimes times);
   void begin_parts(std::int64_t watermark);
   void receive(std::int64_t end, std::unique_ptr<Parcel> parcel) HF_EXCLUDES(parcels_mutex_);
   void work(unsigned number, Source& source);
@@ -80,14 +84,16 @@ class ParallelOperators final : public Operators {
   void merge_if_due() HF_EXCLUDES(merging_mutex_);
   Status merge_up_to(std::int64_t watermark) HF_REQUIRES(merging_mutex_);
   Status end_round(Source& source);
-  void share_out(bool by_key);
+  void share_out();
   Error explained(const Failure& failure, Source& source) const;
 
   const std::unique_ptr<MergingOperators> merging_;
   const std::unique_ptr<WorkerCrew> crew_;
   const std::chrono::milliseconds round_;
   SharingChoice choice_;
-  bool by_key_;  // In this round.
+  ActiveWorkers active_;
+  bool by_key_;      // In this round.
+  unsigned number_;  // Of workers in this round: the first of workers_.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Ring> ring_;
 
@@ -116,6 +122,7 @@ class ParallelOperators final : public Operators {
 };
 
 // `successor`'s operators on so many workers.
-Successor parallel_successor(Successor successor, unsigned workers, Sharing sharing);
+Successor parallel_successor(Successor successor, unsigned workers, Sharing sharing,
+                             ActiveTimes times = {});
 
 }  // namespace holdfast::stream

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <holdfast/base/result.hpp>
+#include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/source.hpp>
 
@@ -63,6 +64,8 @@ class Part {
   // All there is, of windows that are open.
   virtual void give_rest() = 0;
   virtual OperatorCounts counts() const = 0;
+  // Its groups to those that the merging operators have. What nobody counts is not added.
+  virtual void add_state(OperatorProgress&) const {}
 };
 
 // Operators that can have parts: what these give comes together here, and goes to sink and store.
@@ -71,7 +74,7 @@ class MergingOperators : public Operators {
   // A part that begins at this watermark. It does not outlive these operators.
   virtual std::unique_ptr<Part> make_part(std::int64_t watermark, Part::Give give) const = 0;
   virtual void absorb(Parcel& parcel) = 0;
-  virtual std::size_t source_columns() const = 0;
+  virtual const sql::Plan& plan() const = 0;
   // Ends the windows that it has passed.
   virtual Status advance(std::int64_t watermark) = 0;
 };

@@ -24,6 +24,8 @@ class SharingChoice {
       : measured_(wanted == Sharing::kMeasured), by_key_(wanted == Sharing::kByKey) {}
 
   bool by_key() const { return by_key_; }
+  // Whether the ways are being compared.
+  bool trying() const { return measured_ && !keeping_; }
   // A round: how long it took, and how long one of the workers merged meanwhile.
   void note(std::uint64_t rows, double seconds, double merging_seconds) {
     if (!measured_ || rows == 0) return;

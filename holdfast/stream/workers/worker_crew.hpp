@@ -1,12 +1,12 @@
 // worker_crew.hpp: threads that do the same piece of work side by side, again and again.
 //
-// Each runs on the CPUs of one NUMA node: those of the first node that the process may use, as many
-// as it has CPUs, then those of the next. On a machine with one node the system places them.
+// Where each runs is worker_places.hpp's.
 //
 // Threads  run() one at a time.   Errors  kNoSpace: a thread cannot be started.
 #pragma once
 
-#include <cstdint>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,19 +27,27 @@ class WorkerCrew {
   WorkerCrew& operator=(const WorkerCrew&) = delete;
 
   unsigned size() const { return static_cast<unsigned>(threads_.size()); }
-  // work(i) in each thread; returns when all have.
-  void run(FunctionRef<void(unsigned worker)> work) HF_EXCLUDES(mutex_);
+  // So many, the first, have a core of their own.
+  unsigned cores() const { return cores_; }
+  // work(i) in each of the first `number` threads; the others sleep on. Returns when all have.
+  // How many of these wanted a CPU, on average, from now until each had done its work.
+  double run(unsigned number, FunctionRef<void(unsigned worker)> work) HF_EXCLUDES(mutex_);
 
  private:
   WorkerCrew() = default;
   void serve(unsigned worker) HF_EXCLUDES(mutex_);
 
   KernelMutex mutex_;
-  Condition changed_;
+  std::vector<std::unique_ptr<Condition>> called_;  // By worker.
+  Condition done_;
   const FunctionRef<void(unsigned)>* work_ HF_GUARDED_BY(mutex_) = nullptr;
-  std::uint64_t round_ HF_GUARDED_BY(mutex_) = 0;
+  std::vector<bool> at_work_ HF_GUARDED_BY(mutex_);
   std::size_t busy_ HF_GUARDED_BY(mutex_) = 0;
+  // Of all: how long they wanted a CPU, and how long they took.
+  double busy_seconds_ HF_GUARDED_BY(mutex_) = 0, seconds_ HF_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point begun_ HF_GUARDED_BY(mutex_);
   bool closing_ HF_GUARDED_BY(mutex_) = false;
+  unsigned cores_ = 0;
   std::vector<std::thread> threads_;
 };
 
