@@ -1,4 +1,6 @@
-// The second argument of an aggregate.
+// The second argument of an aggregate, and its IGNORE NULLS.
+#include <string>
+
 #include <holdfast/sql/binder.hpp>
 #include <holdfast/sql/evaluate.hpp>
 
@@ -13,7 +15,8 @@ Status bind_parameter(const syntax::Expression& e, Aggregate& aggregate) {
   if (kind == AggregateKind::kPercentile && arguments != 2)
     return error_at(e.at, "PERCENTILE wants 2 arguments", "PERCENTILE(value, 0.95)");
   if (aggregate.parameter.null && kind != AggregateKind::kPercentile) return {};
-  if (arguments > 2) return unsupported_at(e.at, e.name + " with more than 2 arguments");
+  if (arguments > (kind == AggregateKind::kLag ? 3 : 2))
+    return unsupported_at(e.at, e.name + " with " + std::to_string(arguments) + " arguments");
   if (arguments < 2) return {};
   const Type type = kind == AggregateKind::kListAgg      ? kStringType
                     : kind == AggregateKind::kPercentile ? kDoubleType
@@ -30,6 +33,13 @@ Status bind_parameter(const syntax::Expression& e, Aggregate& aggregate) {
   if (!literal) return error_at(bound->at, e.name + " wants a literal as its second argument");
   aggregate.parameter = value;
   return {};
+}
+
+ExpressionPointer with_value(const Expression& value, ExpressionPointer filter) {
+  auto test = made(Operation::kNot, kBooleanType, value.at,
+                   made(Operation::kIsNull, kBooleanType, value.at, clone(value)));
+  if (filter == nullptr) return test;
+  return made(Operation::kAnd, kBooleanType, value.at, std::move(filter), std::move(test));
 }
 
 }  // namespace holdfast::sql

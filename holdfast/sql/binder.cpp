@@ -14,6 +14,7 @@
 #include <holdfast/sql/nested_functions.hpp>
 #include <holdfast/sql/text_functions.hpp>
 #include <holdfast/sql/time_arithmetic.hpp>
+#include <holdfast/sql/twice.hpp>
 #include <holdfast/sql/user_functions.hpp>
 #include <holdfast/sql/zone_functions.hpp>
 
@@ -191,24 +192,6 @@ class Binder {
     left = cast_to(std::move(left), *type);
     right = cast_to(std::move(right), *type);
     return {};
-  }
-
-  // `value` for a second place of the same expression. One within the other, such expressions
-  // double in size with each level.
-  static Result<ExpressionPointer> again(const Expression& value) {
-    constexpr std::size_t kLargest = 20'000;
-    if (varying_call(value) != nullptr) return read_twice(value.at);
-    if (size_of(value) > kLargest)
-      return error_at(
-          value.at,
-          "an expression that is read twice has more than " + std::to_string(kLargest) + " parts",
-          "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
-    return clone(value);
-  }
-
-  static Error read_twice(Position at) {
-    return error_at(at, "a function that is not deterministic is read twice, as two values",
-                    "compute it in a sub-query: SELECT … FROM (SELECT … AS x FROM …)");
   }
 
   static ExpressionPointer negated_if(bool negated, ExpressionPointer test) {
@@ -467,8 +450,6 @@ class Binder {
       if (call.over == nullptr)
         return error_at(e.over->at, "there is no WINDOW " + escape(e.over->name));
     }
-    auto reference = made(Operation::kOver, kBigIntType, e.at);
-    reference->column = static_cast<std::uint32_t>(scope_.overs->size());
     if (e.name == "ROW_NUMBER" || e.name == "RANK" || e.name == "DENSE_RANK") {
       if (!e.arguments.empty()) return error_at(e.at, e.name + " has no argument");
       call.numbers_rows = true;
@@ -478,9 +459,30 @@ class Binder {
     } else {
       const auto kind = aggregate_called(e.name);
       if (!kind) return unsupported_at(e.at, e.name + " with OVER");
+      call.lags = *kind == AggregateKind::kLag;
       HF_ASSIGN_OR_RETURN(call.aggregate, aggregate_of(e, *kind, e.distinct));
-      reference->type = call.aggregate.type;
+      if (call.lags && e.arguments.size() - (e.has_filter ? 1 : 0) == 3)
+        return lag_or_default(e, std::move(call));
     }
+    return gathered(std::move(call));
+  }
+
+  // LAG(value, rows, otherwise): the window counts its rows, too.
+  Result<ExpressionPointer> lag_or_default(const syntax::Expression& e, OverCall lag) {
+    if (lag.aggregate.filter) return unsupported_at(e.at, "LAG with FILTER and a third argument");
+    HF_ASSIGN_OR_RETURN(auto otherwise, bind(*e.arguments[2]));
+    OverCall count{.aggregate = {}, .lags = true, .over = lag.over, .at = e.at};
+    count.aggregate.type = kBigIntType;
+    auto few = made(Operation::kLessEqual, kBooleanType, e.at, gathered(std::move(count)),
+                    literal_of(lag.aggregate.parameter, kBigIntType, e.at));
+    return with_common_answers(made(Operation::kCase, Type{}, e.at, std::move(few),
+                                    std::move(otherwise), gathered(std::move(lag))));
+  }
+
+  ExpressionPointer gathered(OverCall call) {
+    const Type type = call.numbers_rows ? kBigIntType : call.aggregate.type;
+    auto reference = made(Operation::kOver, type, call.at);
+    reference->column = static_cast<std::uint32_t>(scope_.overs->size());
     scope_.overs->push_back(std::move(call));
     return reference;
   }
@@ -570,14 +572,6 @@ class Binder {
     if (made_of.type.kind == Kind::kNull)
       return error_at(e.at, "there is no " + e.name + " of " + name_of(argument));
     return made_of;
-  }
-
-  // The filter, and that the value is not NULL.
-  static ExpressionPointer with_value(const Expression& value, ExpressionPointer filter) {
-    auto test = made(Operation::kNot, kBooleanType, value.at,
-                     made(Operation::kIsNull, kBooleanType, value.at, clone(value)));
-    if (filter == nullptr) return test;
-    return made(Operation::kAnd, kBooleanType, value.at, std::move(filter), std::move(test));
   }
 
   const Scope& scope_;

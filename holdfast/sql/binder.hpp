@@ -39,6 +39,8 @@ Result<ExpressionPointer> time_literal(const syntax::Expression& e, const Type& 
 // aggregate_parameter.cpp: the second argument of PERCENTILE, LISTAGG and LAG, a literal. MEDIAN is
 // PERCENTILE(…, 0.5).
 Status bind_parameter(const syntax::Expression& e, Aggregate& aggregate);
+// There too: an aggregate's filter, and that the value is not NULL.
+ExpressionPointer with_value(const Expression& value, ExpressionPointer filter);
 // functions.cpp: a call of a function of one row, with its arguments bound.
 Result<ExpressionPointer> bind_function(const std::string& name, Position at,
                                         std::vector<ExpressionPointer> arguments,

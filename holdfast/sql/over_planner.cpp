@@ -61,12 +61,12 @@ Result<std::int64_t> frame_of(const syntax::Over& over) {
 
 OverPlanner::Window& OverPlanner::window_of(std::size_t call) {
   const auto& one = calls_[call];
-  const bool lags = !one.numbers_rows && one.aggregate.kind == AggregateKind::kLag;
   for (auto& window : windows_) {
-    if (window.ranks == one.numbers_rows && window.lags == lags && alike(*window.over, *one.over))
+    if (window.ranks == one.numbers_rows && window.lags == one.lags &&
+        alike(*window.over, *one.over))
       return window;
   }
-  windows_.push_back({one.over, one.at, one.numbers_rows, lags, {}, {}, {}});
+  windows_.push_back({one.over, one.at, one.numbers_rows, one.lags, {}, {}, {}});
   return windows_.back();
 }
 

@@ -22,6 +22,7 @@ struct OverCall {
   bool numbers_rows = false;  // By `ranking`; else `aggregate`.
   Ranking ranking = Ranking::kRowNumber;
   Aggregate aggregate;
+  bool lags = false;  // In LAG's window: all rows up to this one, row by row.
   const syntax::Over* over = nullptr;
   Position at;
 };

@@ -80,6 +80,8 @@ def check_late_rows_of_a_frame_without_an_end():
         said = both(head + f'SELECT id, SUM(id) {over}{frame}) FROM t', '1,1', '2,2', '3,4', '9,9', '6,8', '4,8')
         assert '3 late rows' in said, said
     both(head + f'SELECT id, LAG(id) {over}) FROM t', '1,\\N', '2,\\N', '3,1', '9,\\N', '6,2', '4,3')
+    # Where there are not so many rows before it: what the row itself says, not NULL. A row of NULL before it is one.
+    both(head + f"SELECT id, LAG(NULLIF(id, 3), 1, id * 10) {over}) FROM t", '1,10', '2,20', '3,1', '9,90', '6,2', '4,\\N')
     bounded = f'SUM(id) {over} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)'
     both(head + f'SELECT id, {bounded} FROM t', '1,1', '2,2', '3,4', '7,10', '8,10', '5,13', '9,9', '6,11', '4,11')
     # Of both in a SELECT, whatever the order: no row is counted and then dropped. Flink refuses two.
