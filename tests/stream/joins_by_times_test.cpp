@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -57,8 +58,27 @@ struct ByTimes {
   }
 };
 
+// The keys of each side of a window, as they come.
+class KeysOfWindows {
+ public:
+  // `in_order`: none is below one that came before, as it is with groups of windows.
+  explicit KeysOfWindows(bool in_order) : in_order_(in_order) {}
+
+  std::int64_t next(std::size_t input, std::int64_t end, Random& random) {
+    const auto key = static_cast<std::int64_t>(random.below(6));
+    if (!in_order_) return key;
+    auto& last = last_[{input, end}];
+    return last = std::max(last, key);
+  }
+
+ private:
+  const bool in_order_;
+  std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> last_;
+};
+
 void check_by_times(const Subject& subject, bool leaves_state, const Begin& compiled,
-                    std::uint64_t memory_bytes = kMuchMemory, bool of_earlier_build = false) {
+                    std::uint64_t memory_bytes = kMuchMemory, bool of_earlier_build = false,
+                    bool keys_in_order = false) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -78,13 +98,14 @@ void check_by_times(const Subject& subject, bool leaves_state, const Begin& comp
     };
     begin();
     std::int64_t now = 1'000;
+    KeysOfWindows keys(keys_in_order);
     for (int step = 0; step < 4'000; ++step) {
       const auto kind_of_step = random.below(100);
       const auto input = random.below(2);
       if (kind_of_step < 80) {
-        const auto key = static_cast<std::int64_t>(random.below(6));
         auto time = now - static_cast<std::int64_t>(random.below(120));  // Late ones, too.
         if (of_windows) time += kWindowMs - time % kWindowMs;
+        const auto key = keys.next(input, time, random);
         one.process->take(input, RowKind::kInsert, key, time);
         other.process->take(input, RowKind::kInsert, key, time);
       } else if (kind_of_step < 96) {
@@ -130,9 +151,12 @@ void check_near_rows(sql::JoinKind kind) {
 }
 template <query::JoinKind kOfKind>
 void check_windows(sql::JoinKind kind) {
-  for (const auto memory_bytes : kMemories)
-    check_by_times(join_by_times(kind, sql::JoinForm::kWindow), false,
-                   begin_compiled<query::WindowJoin<ByTimes<kOfKind>>, true>, memory_bytes);
+  for (const bool keys_in_order : {false, true}) {
+    for (const auto memory_bytes : kMemories)
+      check_by_times(join_by_times(kind, sql::JoinForm::kWindow), false,
+                     begin_compiled<query::WindowJoin<ByTimes<kOfKind>>, true>, memory_bytes, false,
+                     keys_in_order);
+  }
 }
 // Such a state is read as a whole, and written anew.
 TEST(JoinsByTimes, RowsOfABuildThatWroteNoTimes) {

@@ -94,5 +94,119 @@ TEST(WindowRows, ThoseThatAreClearedAreAsNew) {
   }
 }
 
+// ---- Keys of a fixed size ----
+
+using Number = KeyOf<std::int64_t, std::int16_t>;
+using ListedRows = WindowRows<Number, Left, Right>;
+
+// Each key's bytes, with the numbers of its left and its right rows.
+using ByKey =
+    std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>>;
+
+Number number_key(std::int64_t key) {
+  return Number(some(key % 1'000), some(static_cast<std::int16_t>(key / 1'000 - 2)));
+}
+std::string bytes_of(const Number& key) {
+  std::string bytes;
+  key.append(bytes);
+  return bytes;
+}
+void add_to_both(ListedRows& rows, ByKey& expected, bool left, const Number& key,
+                 std::int64_t number) {
+  auto& of_key = expected[bytes_of(key)];
+  if (left)
+    rows.add<Side::kLeft>(key, Left(some(number), some(Text{"text", 4})), number);
+  else
+    rows.add<Side::kRight>(key, Right(some(number)), number);
+  (left ? of_key.first : of_key.second).push_back(number);
+}
+ByKey all_of(ListedRows& rows) {
+  ByKey found;
+  rows.for_each<Side::kLeft>([&](const Number& key, const auto& item) {
+    return found[bytes_of(key)].first.push_back(item.number), true;
+  });
+  rows.for_each<Side::kRight>([&](const Number& key, const auto& item) {
+    return found[bytes_of(key)].second.push_back(item.number), true;
+  });
+  return found;
+}
+// In the order of the lists.
+std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> listed_in(
+    ListedRows& rows) {
+  std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> all;
+  rows.for_each_listed([&](const ListedRows::Lists& lists) {
+    auto& [lefts, rights] = all.emplace_back();
+    for (auto at = lists.left.first; at != 0; at = rows.item<Side::kLeft>(at).next)
+      lefts.push_back(rows.item<Side::kLeft>(at).number);
+    for (auto at = lists.right.first; at != 0; at = rows.item<Side::kRight>(at).next)
+      rights.push_back(rows.item<Side::kRight>(at).number);
+    return true;
+  });
+  return all;
+}
+
+TEST(WindowRows, KeysThatComeInTheOrderOfTheirBytesAreListed) {
+  Random random(2);
+  ListedRows rows;
+  for (int round = 0; round < 100; ++round) {
+    // One of the sides comes behind the other, or they take turns.
+    const bool turns = random.below(2) == 0;
+    std::vector<std::pair<std::string, bool>> coming;
+    std::map<std::string, Number> keys;
+    for (auto i = random.below(60); i > 0; --i) {
+      const auto key = number_key(static_cast<std::int64_t>(random.below(5'000)));
+      keys[bytes_of(key)] = key;
+      coming.emplace_back(bytes_of(key), random.below(2) == 0);
+    }
+    std::sort(coming.begin(), coming.end());
+    if (!turns) {
+      std::stable_sort(coming.begin(), coming.end(),
+                       [](const auto& a, const auto& b) { return a.second > b.second; });
+    }
+    ByKey expected;
+    std::int64_t number = 0;
+    for (const auto& [bytes, left] : coming)
+      add_to_both(rows, expected, left, keys[bytes], number++);
+    EXPECT_TRUE(rows.are_listed());
+    EXPECT_EQ(rows.empty(), coming.empty());
+    EXPECT_EQ(all_of(rows), expected);
+    const auto listed = listed_in(rows);
+    ASSERT_EQ(listed.size(), expected.size());
+    auto at = expected.begin();
+    for (const auto& lists : listed)
+      EXPECT_EQ(lists, (at++)->second);
+    rows.clear();
+    EXPECT_TRUE(rows.empty());
+  }
+}
+
+TEST(WindowRows, AKeyOutOfOrderBringsAllIntoTheTable) {
+  for (const bool is_null : {false, true}) {
+    for (const bool left : {false, true}) {
+      ListedRows rows;
+      ByKey expected;
+      std::int64_t number = 0;
+      for (const std::int64_t key : {3, 3, 5, 9})
+        add_to_both(rows, expected, left, number_key(key), number++);
+      for (const std::int64_t key : {1, 5, 7})
+        add_to_both(rows, expected, !left, number_key(key), number++);
+      EXPECT_TRUE(rows.are_listed());
+      const auto listed_bytes = rows.bytes();
+      const Number null_key(some(std::int64_t{300}), Maybe<std::int16_t>{});
+      add_to_both(rows, expected, left, is_null ? null_key : number_key(4), number++);
+      EXPECT_FALSE(rows.are_listed());
+      EXPECT_EQ(all_of(rows), expected);
+      EXPECT_EQ(rows.keys().entries().size(), expected.size());
+      EXPECT_GT(rows.bytes(), listed_bytes);
+      // Also what is in order now.
+      for (const std::int64_t key : {400, 4})
+        add_to_both(rows, expected, !left, number_key(key), number++);
+      EXPECT_EQ(all_of(rows), expected);
+      rows.clear();
+      EXPECT_TRUE(rows.are_listed());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::query

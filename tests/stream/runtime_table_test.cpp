@@ -118,6 +118,27 @@ void check_order(const std::vector<Maybe<T>>& values) {
   EXPECT_EQ(keys_in_order(table), wanted);
 }
 
+TEST(RuntimeTable, KeysAreComparedAsTheirBytes) {
+  Random random(3);
+  using Fixed = KeyOf<std::int16_t, bool, double, Int128, std::int64_t>;
+  const auto number = [&](auto example) {
+    constexpr std::uint64_t kBounds[] = {2, 300, ~std::uint64_t{0}};
+    const auto draw = random.below(kBounds[random.below(3)]);
+    return static_cast<decltype(example)>(draw) - static_cast<decltype(example)>(random.below(2));
+  };
+  std::vector<Fixed> keys;
+  for (int i = 0; i < 300; ++i)
+    keys.emplace_back(some(static_cast<std::int16_t>(random.below(3) * 200)),
+                      some(random.below(2) != 0), some(static_cast<double>(random.below(2)) * -1.5),
+                      some(number(Int128{}) << random.below(2) * 64), some(number(std::int64_t{})));
+  for (const auto& a : keys) {
+    for (const auto& b : keys) {
+      const auto order = bytes_of(a).compare(bytes_of(b));
+      ASSERT_EQ(Fixed::compare(a, b), (order > 0) - (order < 0));
+    }
+  }
+}
+
 TEST(RuntimeTable, GroupsComeInTheOrderOfTheirKeysBytes) {
   Random random(2);
   std::vector<Maybe<std::int64_t>> numbers = {{0, false}};

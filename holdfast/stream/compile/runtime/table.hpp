@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <utility>
@@ -53,6 +54,18 @@ bool same(const T& a, const T& b) {
     return a == b;
 }
 
+// Whether the bytes of one come before those of the other: -1, 0, 1.
+template <class T>
+int order_of_bytes(const T& a, const T& b) {
+  std::uint64_t x[(sizeof a + 7) / 8] = {}, y[(sizeof a + 7) / 8] = {};
+  std::memcpy(x, &a, sizeof a);
+  std::memcpy(y, &b, sizeof b);
+  for (std::size_t i = 0; i < std::size(x); ++i) {
+    if (x[i] != y[i]) return __builtin_bswap64(x[i]) < __builtin_bswap64(y[i]) ? -1 : 1;
+  }
+  return 0;
+}
+
 // The values that rows of a group have in common. NULL is a value here, equal to itself.
 template <class... Values>
 class KeyOf {
@@ -82,6 +95,8 @@ class KeyOf {
     return hash;
   }
   void append(std::string& bytes) const { append(bytes, Numbers()); }
+  // The order of the bytes that append() gives: -1, 0, 1. Of keys of kFixedBytes without NULL.
+  static int compare(const KeyOf& a, const KeyOf& b) { return compare(a, b, Numbers()); }
   // Whether these bytes begin with a 1 and these eight, big-endian. False also where that is not at
   // hand: so it is of a first value that is no NULL, and a number of eight bytes or a text.
   bool begins_with(std::uint64_t& eight) const {
@@ -152,6 +167,14 @@ class KeyOf {
   template <std::size_t... kNumbers>
   bool equal(const KeyOf& other, std::index_sequence<kNumbers...>) const {
     return (same(std::get<kNumbers>(values_), std::get<kNumbers>(other.values_)) && ...);
+  }
+  template <std::size_t... kNumbers>
+  static int compare(const KeyOf& a, const KeyOf& b, std::index_sequence<kNumbers...>) {
+    int order = 0;
+    static_cast<void>((((order = order_of_bytes(std::get<kNumbers>(a.values_),
+                                                std::get<kNumbers>(b.values_))) == 0) &&
+                       ...));
+    return order;
   }
   template <std::size_t... kNumbers>
   void append(std::string& bytes, std::index_sequence<kNumbers...>) const {

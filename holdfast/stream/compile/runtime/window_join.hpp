@@ -17,10 +17,14 @@
 
 namespace holdfast::query {
 
-// The rows of one window, by key.
+// The rows of one window, by key. Groups of windows come in the order of their keys: keys of each
+// side are listed while they come so, else all are in a table.
 template <class Key, class Left, class Right>
 class WindowRows {
  public:
+  // Of keys whose order is found without their bytes.
+  static constexpr bool kLists = Key::kFixedBytes != 0;
+
   template <class Row>
   struct Item {
     Row row;  // Its texts are in the window's memory.
@@ -58,7 +62,7 @@ class WindowRows {
       item.row.move_texts(texts_.take(bytes));
       text_bytes_ += bytes;
     }
-    append<kSide>(list<kSide>(keys_.at(key, key.hash())));
+    append<kSide>(list_of<kSide>(key));
     return item;
   }
   template <Side kSide>
@@ -68,21 +72,49 @@ class WindowRows {
   // visit(key, item) for each of this side -> go on.
   template <Side kSide, class Visit>
   bool for_each(const Visit& visit) {
-    for (const auto& entry : keys_.entries()) {
-      for (auto at = list<kSide>(entry.state).first; at != 0; at = item<kSide>(at).next) {
-        if (!visit(entry.key, item<kSide>(at))) return false;
+    const auto visit_list = [&](const Key& key, const List& list) {
+      for (auto at = list.first; at != 0; at = item<kSide>(at).next) {
+        if (!visit(key, item<kSide>(at))) return false;
       }
+      return true;
+    };
+    for (const auto& [key, list] : listed<kSide>()) {
+      if (!visit_list(key, list)) return false;
+    }
+    for (const auto& entry : keys_.entries()) {
+      if (!visit_list(entry.key, list<kSide>(entry.state))) return false;
     }
     return true;
   }
+  bool empty() const { return left_.empty() && right_.empty(); }
+  // Whether all keys are listed. Else all are in the table.
+  bool are_listed() const { return are_listed_; }
   const Table<Key, Lists>& keys() const { return keys_; }
+  // Those that are listed, in their order: visit(lists) until one gives false.
+  template <class Visit>
+  void for_each_listed(const Visit& visit) const {
+    auto left = left_keys_.begin();
+    auto right = right_keys_.begin();
+    while (left != left_keys_.end() || right != right_keys_.end()) {
+      const int order = left == left_keys_.end()     ? 1
+                        : right == right_keys_.end() ? -1
+                                                     : Key::compare(left->key, right->key);
+      Lists lists;
+      if (order <= 0) lists.left = (left++)->list;
+      if (order >= 0) lists.right = (right++)->list;
+      if (!visit(lists)) return;
+    }
+  }
   std::uint64_t bytes() const {
     return keys_.bytes() + left_.size() * sizeof(left_[0]) + right_.size() * sizeof(right_[0]) +
-           text_bytes_;
+           (left_keys_.size() + right_keys_.size()) * sizeof(Listed) + text_bytes_;
   }
   // Its memory stays for the next ones.
   void clear() {
     keys_.clear();
+    left_keys_.clear();
+    right_keys_.clear();
+    are_listed_ = kLists;
     left_.clear();
     right_.clear();
     texts_.clear();
@@ -96,6 +128,39 @@ class WindowRows {
       return left_;
     else
       return right_;
+  }
+  struct Listed {
+    Key key;
+    List list;
+  };
+
+  template <Side kSide>
+  auto& listed() {
+    if constexpr (kSide == Side::kLeft)
+      return left_keys_;
+    else
+      return right_keys_;
+  }
+  template <Side kSide>
+  List& list_of(const Key& key) {
+    if constexpr (kLists) {
+      if (are_listed_) {
+        auto& keys = listed<kSide>();
+        const int order = keys.empty() ? -1 : Key::compare(keys.back().key, key);
+        if (order < 0 && !key.has_null()) return keys.emplace_back(Listed{key, {}}).list;
+        if (order == 0 && !key.has_null()) return keys.back().list;
+        put_into_table<Side::kLeft>();
+        put_into_table<Side::kRight>();
+        are_listed_ = false;
+      }
+    }
+    return list<kSide>(keys_.at(key, key.hash()));
+  }
+  template <Side kSide>
+  void put_into_table() {
+    for (const auto& [key, list_of_key] : listed<kSide>())
+      list<kSide>(keys_.at(key, key.hash())) = list_of_key;
+    listed<kSide>().clear();
   }
   // The newest item, to the list of its key.
   template <Side kSide>
@@ -116,6 +181,8 @@ class WindowRows {
     }
   }
 
+  bool are_listed_ = kLists;
+  std::vector<Listed> left_keys_, right_keys_;  // Without NULL, each once.
   Table<Key, Lists> keys_;
   std::vector<ItemOn<Side::kLeft>> left_;
   std::vector<ItemOn<Side::kRight>> right_;
@@ -240,15 +307,21 @@ class WindowJoin : JoinRules<Definition> {
 
   template <class Graph>
   void join_window(Graph& graph, Window& window) {
-    const auto join = [&](const auto& entry) {
-      join_key(graph, window, entry.state.left.first, entry.state.right.first);
+    const auto join = [&](const typename Window::Lists& lists) {
+      join_key(graph, window, lists.left.first, lists.right.first);
       forget_given<Definition>(run_);
       return !run_.failed;
     };
+    if constexpr (Window::kLists) {
+      const auto join_listed = [&](const auto& lists) { return !may_show(lists) || join(lists); };
+      if (window.are_listed()) return window.for_each_listed(join_listed);
+    }
     const auto shows = [](const auto& entry) {
       return !entry.key.has_null() && may_show(entry.state);
     };
-    if (visit_in_order(window.keys(), shows, PartOfKey(), places_, join)) show_nulls(graph, window);
+    const auto join_entry = [&](const auto& entry) { return join(entry.state); };
+    if (visit_in_order(window.keys(), shows, PartOfKey(), places_, join_entry))
+      show_nulls(graph, window);
   }
   // NULL has no partner.
   template <class Graph>
@@ -398,7 +471,7 @@ class WindowJoin : JoinRules<Definition> {
     next_stored_ = INT64_MAX;
     Window whole;
     if (!find_rows<Side::kLeft>(whole, at) || !find_rows<Side::kRight>(whole, at)) return false;
-    if (whole.keys().entries().empty()) return true;
+    if (whole.empty()) return true;
     auto& window = windows_[at + 2];
     add_rows<Side::kLeft>(window, whole);
     add_rows<Side::kRight>(window, whole);
