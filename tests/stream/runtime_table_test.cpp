@@ -11,6 +11,8 @@
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
 #include <holdfast/stream/compile/runtime/changes.hpp>
 
+#include "no_host.hpp"
+
 namespace holdfast::query {
 namespace {
 
@@ -116,6 +118,23 @@ void check_order(const std::vector<Maybe<T>>& values) {
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   EXPECT_EQ(keys_in_order(table), wanted);
+}
+
+TEST(RuntimeTable, WithoutKeysThereIsOneGroup) {
+  Table<KeyOf<>, State> table;
+  const KeyOf<> key;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(table.find(key, key.hash()), nullptr);
+    for (int i = 0; i < 3; ++i)
+      table.at(key, key.hash()).get<1>().add(some(std::int64_t{10}));
+    ASSERT_EQ(table.entries().size(), 1u);
+    EXPECT_EQ(table.find(key, key.hash()), &table.entries().front().state);
+    NoHost host;
+    Output output;
+    query::Run run{host, output};
+    EXPECT_EQ(table.find(key, key.hash())->get<1>().result(run).value, 30);
+    table.clear();
+  }
 }
 
 TEST(RuntimeTable, KeysAreComparedAsTheirBytes) {

@@ -156,9 +156,10 @@ class NodeWriter {
     made_.passes = join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kLookup;
     join_times(join);
     for (const std::size_t input : {0, 1}) {
-      leave_out(join, input);
-      made_.take[input].push_back("node" + self_ + "_.take<Side::" +
-                                  (input == 0 ? "kLeft" : "kRight") + ">(*this, change, row);");
+      const std::string row = leave_out(join, input) ? "kept" : "row";
+      made_.take[input].push_back("node" + self_ +
+                                  "_.take<Side::" + (input == 0 ? "kLeft" : "kRight") +
+                                  ">(*this, change, " + row + ");");
     }
     return finish();
   }
@@ -373,11 +374,12 @@ class NodeWriter {
     constant("std::int64_t", "kHighMs", std::to_string(join.high_ms));
     made_.held_back_ms = std::max<std::int64_t>({0, -join.low_ms, join.high_ms});
   }
-  // Rows of a join that can have no partner.
-  void leave_out(const sql::Join& join, std::size_t input) {
-    if (join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kWindow) return;
+  // Rows of a join that can have no partner. The others are copied: only the copy has a place in
+  // memory, so no column of a row that is left out is written there. False: none is left out.
+  bool leave_out(const sql::Join& join, std::size_t input) {
+    if (join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kWindow) return false;
     const auto partner = extreme_partner(plan_, number_, input);
-    if (!partner) return;
+    if (!partner) return false;
     const auto get = [](std::uint32_t column) { return "row.get<" + number_text(column) + ">()"; };
     const auto group = "ode" + number_text(partner->group);
     std::vector<std::string> keys;
@@ -390,7 +392,8 @@ class NodeWriter {
         "        " +
             (regular ? get(partner->time) : get(partner->start) + ", " + get(partner->end)) + ", " +
             call("N" + group + "::Key", keys) + ", " + get(partner->value) + "))",
-        "  return;"};
+        "  return;", "const auto kept = row;"};
+    return true;
   }
   void gather(const std::string& verb, const std::vector<sql::Aggregate>& aggregates) {
     auto expressions = of_row();

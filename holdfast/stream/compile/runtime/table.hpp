@@ -260,12 +260,16 @@ class Table {
   std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.bytes(); }
   // The key's state, a new one if there was none. Valid until the next call. `hash` is the key's.
   State& at(const Key& key, std::uint64_t hash) {
+    if constexpr (kOne) {
+      if (!entries_.empty()) return entries_.front().state;
+    }
     const auto place = place_of(key, hash);
     if (index_.is_free(place)) return insert(key, hash, place);
     return entries_[index_.number(place) - 1].state;
   }
   // None: null.
   const State* find(const Key& key, std::uint64_t hash) const {
+    if constexpr (kOne) return entries_.empty() ? nullptr : &entries_.front().state;
     const auto place = place_of(key, hash);
     return index_.is_free(place) ? nullptr : &entries_[index_.number(place) - 1].state;
   }
@@ -296,6 +300,8 @@ class Table {
   }
 
  private:
+  static constexpr bool kOne = std::is_same_v<Key, KeyOf<>>;  // There is no other key.
+
   std::size_t place_of(const Key& key, std::uint64_t hash) const {
     return index_.find(hash, [&](std::uint32_t number) { return entries_[number - 1].key == key; });
   }
