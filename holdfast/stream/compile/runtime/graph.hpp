@@ -126,11 +126,21 @@ class GraphOf : public Graph {
     return last;
   }
 
+  // Brings a record that comes soon from memory: records lie one behind the other, but a CPU does
+  // not read ahead beyond a page by itself.
+  static void ask_ahead(const GraphInput& input, std::size_t number) {
+    constexpr std::size_t kAhead = 12, kLine = 64;
+    if (input.count <= kAhead) return;
+    const auto* const record = input.records + kAhead * TheGraph::kRecordBytes[number];
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + kLine);
+  }
   bool take_one(GraphInput& input, std::size_t number) {
     ++input.rows;
     const auto* const record = input.records;
     input.records += TheGraph::kRecordBytes[number];
     --input.count;
+    ask_ahead(input, number);
     Maybe<std::int64_t> watermark;
     self().take_row(number, record, watermark);
     if (!run_.failed && watermark.known && watermark.value > input.watermark) {
