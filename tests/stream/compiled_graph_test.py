@@ -5,8 +5,8 @@
   1. Random queries over rows that are late, with NULL, texts and decimals: each run interpreted and compiled; the same bytes,
      row by row of the changelog. What is left of it at the end is what DuckDB answers, if there is the package.
   2. Windows in cascades, joins of windows, rankings of windows, rows once per window: the same bytes. Joins with the MIN or
-     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Joins of near times,
-     of versions, with a look-up; OVER; aggregates of spread and of the order of rows, and queries that are values.
+     MAX of a window: the same, and most rows are left out where the condition allows it, nowhere else. Groups of a join whose
+     keys are all of one side: the same, also where groups go and come again. Joins of near times, of versions, with a look-up; OVER; aggregates of spread and of the order of rows, and queries that are values.
   3. NEXMark's queries: compiled code takes over on the way, and at the beginning: the same bytes.
   4. Runs that are stopped, and runs that are killed, go on compiled and interpreted in turn, on both state stores.
   5. An error of a row: the same words, the same place.
@@ -183,6 +183,34 @@ def check_extremes(directory, cache):
         assert found > 3, (join, condition, found)
         rows += found
     print(f'{len(EXTREMES)} joins with an extreme are the same, {rows} rows', flush=True)
+
+
+# Groups of a join; the side whose rows remember their group, if the keys are all of one.
+OF_JOINS = [
+    ('SELECT x.k, x.v, COUNT(*), MAX(y.n), MIN(y.k) FROM a x JOIN {sums} y ON x.k = y.k GROUP BY x.k, x.v', 'kLeft'),
+    ('SELECT y.v, SUM(x.v), COUNT(*) FROM a x FULL JOIN {sums} y ON x.k = y.k AND x.v <> y.n GROUP BY y.v', 'kRight'),
+    ('SELECT n, MAX(s), COUNT(*) FROM (SELECT x.n, x.k, SUM(y.v) AS s FROM {sums} x JOIN b y ON x.k = y.k WHERE y.v > 0 GROUP BY x.k, x.n) GROUP BY n', 'kLeft'),
+    ('SELECT x.k, y.v, COUNT(*) FROM a x JOIN b y ON x.k = y.k GROUP BY x.k, y.v', None),
+]
+
+
+def check_groups_of_joins(directory, cache):
+    rand, rows = random.Random(SEED), 0
+    for name in 'ab':
+        write(directory / f'{name}.csv', events(rand, 300))
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+    # Each change takes pairs back: their groups go, and come again with other numbers.
+    sums = '(SELECT k, v % 3 AS v, COUNT(*) % 4 AS n FROM b GROUP BY k, v % 3)'
+    for query, side in OF_JOINS:
+        text = head + query.format(sums=sums)
+        shown = subprocess.run([HOLDFAST, 'stream', 'explain', '-e', text], capture_output=True, text=True, check=True).stdout
+        sides = [other for other in ('kLeft', 'kRight') if f'kGroupOf = Side::{other}' in shown]
+        assert sides == ([side] if side else []), (query, sides)
+        assert ('kIsRemembered' in shown) == (side is not None), query
+        found = len(check_same(cache, text).stdout.splitlines())
+        assert found > 100, (query, found)
+        rows += found
+    print(f'{len(OF_JOINS)} groups of joins are the same, {rows} rows', flush=True)
 
 
 def near_query(rand):
@@ -480,6 +508,7 @@ def main():
         check_random(directory, cache)
         check_windows(directory, cache)
         check_extremes(directory, cache)
+        check_groups_of_joins(directory, cache)
         check_near_times(directory, cache)
         check_wide_rows(directory, cache)
         check_sums_of_sums(directory, cache)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/stream/compile/column_origin.hpp>
 #include <holdfast/stream/compile/expression_source.hpp>
 
 namespace holdfast::stream::compile {
@@ -11,26 +12,6 @@ namespace {
 using sql::AggregateKind;
 using sql::Expression;
 using sql::Operation;
-
-struct Place {
-  std::size_t node;
-  std::uint32_t column;
-};
-
-// Where a column comes from, as it is.
-Place origin(const sql::Plan& plan, Place place) {
-  for (;;) {
-    const auto& node = plan.nodes[place.node];
-    if (const auto* project = std::get_if<sql::Project>(&node.what)) {
-      const auto& expression = *project->expressions[place.column];
-      if (expression.operation != Operation::kColumn) return place;
-      place.column = expression.column;
-    } else if (!std::holds_alternative<sql::Filter>(node.what)) {
-      return place;
-    }
-    place.node = node.inputs[0];
-  }
-}
 
 // A column, moved by so many milliseconds if it is a time.
 struct Moved {
@@ -77,7 +58,7 @@ class Search {
   // All columns of the other side that matter are of one group of windows.
   bool find_group() {
     for (std::uint32_t i = 0; i < plan_.nodes[other()].columns.size(); ++i) {
-      const auto place = origin(plan_, {other(), i});
+      const auto place = origin_of(plan_, {other(), i});
       group_ = std::get_if<sql::Group>(&plan_.nodes[place.node].what);
       if (group_ == nullptr) continue;
       found_.group = place.node;
@@ -94,7 +75,7 @@ class Search {
   }
   // The group's column that the other side's is; none: it is computed.
   std::optional<std::uint32_t> of_group(std::uint32_t column) const {
-    const auto place = origin(plan_, {other(), column});
+    const auto place = origin_of(plan_, {other(), column});
     if (place.node != found_.group) return std::nullopt;
     return place.column;
   }

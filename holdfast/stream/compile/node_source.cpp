@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/stream/compile/aggregate_source.hpp>
+#include <holdfast/stream/compile/column_origin.hpp>
 #include <holdfast/stream/compile/extreme_join.hpp>
 #include <holdfast/stream/compile/source_text.hpp>
 #include <holdfast/stream/graph/running_aggregate.hpp>
@@ -93,6 +94,7 @@ class NodeWriter {
     if (retracts) gather("take_back", group.aggregates);
     const bool holds = graph::RunningAggregate::any_holds_values(group.aggregates, retracts);
     if (changes) constant("bool", "kRetracts", retracts ? "true" : "false");
+    if (grouped_join(plan_, number_)) constant("bool", "kIsRemembered", "true");
     if (!group.windowed) constant("bool", "kHoldsValues", holds ? "true" : "false");
     if (of_rows) {
       constant("std::int64_t", "kRows", std::to_string(group.row_size));
@@ -136,6 +138,7 @@ class NodeWriter {
     alias("Right", input_row(1));
     alias("Out", "Row" + self_);
     alias("Key", key_type(join.left_keys));
+    remember_group();
     key("left_key", "Left", join.left_keys, 0);
     key("right_key", "Right", join.right_keys, 1);
     auto names = columns_of_row("left", left),
@@ -373,6 +376,14 @@ class NodeWriter {
     constant("std::int64_t", "kLowMs", std::to_string(join.low_ms));
     constant("std::int64_t", "kHighMs", std::to_string(join.high_ms));
     made_.held_back_ms = std::max<std::int64_t>({0, -join.low_ms, join.high_ms});
+  }
+  // A join's rows remember the group that their pairs are in.
+  void remember_group() {
+    for (std::size_t node = number_; node < plan_.nodes.size(); ++node) {
+      const auto grouped = grouped_join(plan_, node);
+      if (!grouped || grouped->join != number_) continue;
+      return constant("auto", "kGroupOf", grouped->side == 0 ? "Side::kLeft" : "Side::kRight");
+    }
   }
   // Rows of a join that can have no partner. The others are copied: only the copy has a place in
   // memory, so no column of a row that is left out is written there. False: none is left out.

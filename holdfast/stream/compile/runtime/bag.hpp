@@ -68,7 +68,13 @@ struct NotNoted {
   static inline NoMark mark;
 };
 
-template <class Row, class Notes = Noted<Mark>>
+// The number of the group that pairs of a row were in last, where it is remembered.
+struct GroupNumber {
+  std::uint32_t value = ~std::uint32_t{0};
+};
+struct NoGroupNumber {};
+
+template <class Row, class Notes = Noted<Mark>, class Group = NoGroupNumber>
 class Bag {
  public:
   struct Item {
@@ -76,6 +82,7 @@ class Bag {
     [[no_unique_address]] Packed<Row> packed;  // Its texts are behind the item.
     std::uint64_t times : 48;                  // In what the packed row leaves of a word.
     [[no_unique_address]] Notes notes;
+    [[no_unique_address]] Group group;
 
     Item(Item* before, const Row& row, std::int64_t count, const Notes& known)
         : older(before),

@@ -175,7 +175,7 @@ class Packed<RowOf<Values...>> {
 
 // The columns of one row, then those of another.
 template <class Row, class... Left, class... Right>
-Row beside(const RowOf<Left...>& left, const RowOf<Right...>& right) {
+[[gnu::always_inline]] inline Row beside(const RowOf<Left...>& left, const RowOf<Right...>& right) {
   return Row(std::tuple_cat(left.all(), right.all()));
 }
 // The same with values.
@@ -290,6 +290,12 @@ class KeyedValues {
     entry.used = true;
     entry.texts = entry.key.own_texts();
     return entry;
+  }
+  // The entry of this number, if it has this key.
+  Entry* of_number(std::uint32_t number, const Key& key) {
+    if (number >= entries_.size()) return nullptr;
+    auto& entry = entries_[number];
+    return entry.used && entry.key == key ? &entry : nullptr;
   }
   // A number of the entry until it goes; then of another one, perhaps.
   std::uint32_t number_of(const Entry& entry) const {

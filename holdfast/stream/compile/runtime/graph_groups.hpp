@@ -15,6 +15,8 @@
 //   start(row), end(row)                          by columns
 //   kRetracts                                     rows may be taken back
 //   kHoldsValues                                  of changing groups: an aggregate holds values
+//   kIsRemembered                                 rows of a join may know their group; else it is
+//                                                 not there
 #pragma once
 
 #include <holdfast/stream/compile/runtime/changes.hpp>
@@ -224,14 +226,12 @@ class RunningGroups {
     if (stored_.is_sweep_due()) end_idle();
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
-    const auto hash = key.hash();
-    auto* known = groups_.find(key, hash);
-    if (known == nullptr && stored_.is_partial()) known = fetch(key, hash);
+    auto* known = find(key);
     if (run_.failed) return;
     stored_.took_row([this] { return bytes(); });
     if (known == nullptr) {
       if (!adds(change)) return;  // Of a row that was late, and was never seen.
-      known = &groups_.at(key, hash);
+      known = &groups_.at(key, key.hash());
       stored_.come(known->value.mark, [&](std::string& bytes) { key.append(bytes); });
       note(*known);
       gather(*known, true, row);
@@ -314,6 +314,24 @@ class RunningGroups {
       groups_.erase(entry);
       return true;
     });
+  }
+  // None: null.
+  Entry* find(const Key& key) {
+    if constexpr (requires { Definition::kIsRemembered; }) {
+      auto* const number = run_.group;
+      auto* known = number == nullptr ? nullptr : groups_.of_number(*number, key);
+      if (known != nullptr) return known;
+      known = search(key);
+      if (known != nullptr && number != nullptr) *number = groups_.number_of(*known);
+      return known;
+    } else {
+      return search(key);
+    }
+  }
+  Entry* search(const Key& key) {
+    const auto hash = key.hash();
+    auto* const known = groups_.find(key, hash);
+    return known == nullptr && stored_.is_partial() ? fetch(key, hash) : known;
   }
   // A group that memory may not have. None: null.
   Entry* fetch(const Key& key, std::uint64_t hash) {

@@ -8,6 +8,8 @@
 //   holds(left, right, run)               the condition beside the keys
 //   give(graph, change, out)              to those that read it
 //   left_end(row), right_end(row)         window_end, of a join of windows
+//   kGroupOf                              of a regular join: rows of this side remember the group
+//                                         that comes next for their pairs; else it is not there
 #pragma once
 
 #include <holdfast/stream/compile/runtime/changes.hpp>

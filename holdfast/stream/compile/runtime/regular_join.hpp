@@ -90,8 +90,16 @@ class RegularJoin : JoinRules<Definition> {
   using Notes = std::conditional_t<std::is_same_v<MarkOf<Definition>, NoMark> &&
                                        !Rules::counts_partners(kSide),
                                    NotNoted, Noted<MarkOf<Definition>>>;
+  // Whether rows of this side remember the group of their pairs.
+  static constexpr bool remembers(Side side) {
+    if constexpr (requires { Definition::kGroupOf; })
+      return Definition::kGroupOf == side;
+    else
+      return false;
+  }
   template <Side kSide>
-  using BagOn = Bag<RowOn<kSide>, Notes<kSide>>;
+  using BagOn = Bag<RowOn<kSide>, Notes<kSide>,
+                    std::conditional_t<remembers(kSide), GroupNumber, NoGroupNumber>>;
   struct Pair {
     BagOn<Side::kLeft> left;
     BagOn<Side::kRight> right;
@@ -190,7 +198,9 @@ class RegularJoin : JoinRules<Definition> {
       const auto partner = other.row();
       for (std::int64_t i = 0; i < other.count() && !run_.failed; ++i) {
         if (alone_before) Rules::template give_alone<kOther>(graph, Change::kDelete, partner);
+        if constexpr (remembers(kOther)) run_.group = &other.group.value;
         if (!run_.failed) Rules::template give_pair<kSide>(graph, change, row, partner);
+        if constexpr (remembers(kOther)) run_.group = nullptr;
         if (alone_after && !run_.failed)
           Rules::template give_alone<kOther>(graph, Change::kInsert, partner);
       }

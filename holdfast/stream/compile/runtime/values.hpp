@@ -50,6 +50,9 @@ struct Run {
   bool failed = false;
   bool trying = false;  // A trial: a failure is not reported, what failed is done again.
   ZoneSpan instants = {}, walls = {};  // Those that were asked for last.
+  // Where the row of a join that a pair is made of remembers the number of its group, which looks
+  // there first. Null: nowhere.
+  std::uint32_t* group = nullptr;
 
   void fail(std::uint32_t failure) {
     if (!failed && !trying) host.fail(failure);
