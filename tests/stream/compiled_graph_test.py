@@ -222,6 +222,11 @@ def near_query(rand):
                         'GROUP BY window_start, window_end' if join == 'JOIN' else near]), near
 
 
+def versions_of(path):
+    """The table c, whose rows replace one another."""
+    return table('c', path, COLUMNS).replace('(', '(PRIMARY KEY (k) NOT ENFORCED, ', 1)
+
+
 def check_near_times(directory, cache):
     rand, rows, queries = random.Random(SEED), 0, set()
     for name in 'ab':
@@ -234,7 +239,7 @@ def check_near_times(directory, cache):
             rows += len(check_same(cache, f'{head}CREATE VIEW n AS {near};\n{query}').stdout.splitlines())
     assert rows > 50, rows
     clock = table('l', directory / 'a.csv', COLUMNS).replace('(', '(p AS PROCTIME(), ', 1)
-    versions = table('c', directory / 'b.csv', COLUMNS).replace('(', '(PRIMARY KEY (k) NOT ENFORCED, ', 1)
+    versions = versions_of(directory / 'b.csv')
     for join in ('a x JOIN c FOR SYSTEM_TIME AS OF x.ts', 'a x LEFT JOIN c FOR SYSTEM_TIME AS OF x.ts', 'l x LEFT JOIN b FOR SYSTEM_TIME AS OF x.p'):
         query = f'SELECT x.ts, x.k, x.v, y.v, y.d FROM {join} AS y ON x.k = y.k'
         found = len(check_same(cache, head + clock + versions + query).stdout.splitlines())
@@ -387,6 +392,7 @@ KILLED = [
     "SELECT window_start, CAST(STDDEV_POP(v) * 1e6 AS BIGINT), window_end, FIRST_VALUE(v) + CHAR_LENGTH(LISTAGG(k, '; ')) "
     f"FROM {WINDOW.format('HOP', 'a', SIZES['HOP'])} GROUP BY window_start, window_end, k",
     "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
+    'SELECT a.ts, a.v, c.ts, c.v FROM a LEFT JOIN c FOR SYSTEM_TIME AS OF a.ts ON a.k = c.k',
 ]
 
 
@@ -407,7 +413,7 @@ def kill(process, to, rand, seconds):
 
 
 def check_kills(directory, cache, state, query, rand):
-    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
+    head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab') + versions_of(directory / 'b.csv')
 
     def text(to):
         return (head + "CREATE TABLE o (t TIMESTAMP(3), x BIGINT, u TIMESTAMP(3), y BIGINT) WITH ('connector' = 'filesystem', "

@@ -428,6 +428,7 @@ APPENDED = [
     "SELECT window_start, FIRST_VALUE(v), window_end, CAST(CHAR_LENGTH(LISTAGG(k)) + PERCENTILE(v, 0.3) AS BIGINT) FROM TABLE(TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY window_start, window_end, k",
     "SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end, k ORDER BY v DESC) AS r FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '20' SECOND))) WHERE r <= 3",
     "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
+    'SELECT a.ts, a.v, c.ts, c.v FROM a LEFT JOIN c FOR SYSTEM_TIME AS OF a.ts ON a.k = c.k',
 ]
 
 
@@ -561,6 +562,7 @@ def main():
         check_changelogs(head)
         for name in 'ab':
             write(directory / f'{name}.csv', events(rand, 1500))
+        head += table('c', directory / 'b.csv', COLUMNS).replace('(', '(PRIMARY KEY (k) NOT ENFORCED, ', 1)
         for number, query in enumerate([KILLED[0], VALUES, RANKED, *APPENDED]):
             for state in stores(HOLDFAST):
                 place = directory / f'kills_{number}_{state}'

@@ -167,13 +167,17 @@ TEST(JoinsByTimes, RowsOfABuildThatWroteNoTimes) {
                    begin_compiled<query::IntervalJoin<All>, true>, memory_bytes, true);
     check_by_times(join_by_times(kAll, sql::JoinForm::kWindow), false,
                    begin_compiled<query::WindowJoin<All>, true>, memory_bytes, true);
+    check_by_times(join_by_times(sql::JoinKind::kLeft, sql::JoinForm::kTemporal), true,
+                   begin_compiled<query::TemporalJoin<ByTimes<query::JoinKind::kLeft>>, true>,
+                   memory_bytes, true);
   }
 }
 
 template <query::JoinKind kOfKind>
 void check_versions(sql::JoinKind kind) {
-  check_by_times(join_by_times(kind, sql::JoinForm::kTemporal), true,
-                 begin_compiled<query::TemporalJoin<ByTimes<kOfKind>>, true>);
+  for (const auto memory_bytes : kMemories)
+    check_by_times(join_by_times(kind, sql::JoinForm::kTemporal), true,
+                   begin_compiled<query::TemporalJoin<ByTimes<kOfKind>>, true>, memory_bytes);
 }
 
 TEST(JoinsByTimes, NearRows) { check_near_rows<query::JoinKind::kInner>(sql::JoinKind::kInner); }

@@ -279,10 +279,10 @@ class World {
     region_.reset();
   }
   // Compiled code goes on where the interpreter is, without a checkpoint.
-  template <class Compiled>
+  template <class Compiled, bool kTwoInputs = false>
   void take_over(const Watermarks& watermarks) {
     const auto before = std::move(process);
-    process = std::make_unique<CompiledProcess<Compiled>>(
+    process = std::make_unique<CompiledProcess<Compiled, kTwoInputs>>(
         dynamic_cast<const Interpreted&>(*before).subject(), *store_, watermarks);
   }
   void complete() {

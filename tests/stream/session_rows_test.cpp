@@ -48,7 +48,7 @@ struct CompiledSessionRows {
     show_compiled(all, change, row, {start, end, end - 1});
   }
 };
-using Compiled = query::SessionRows<CompiledSessionRows>;
+using CompiledSessions = query::SessionRows<CompiledSessionRows>;
 
 // The rows that are there, by key: time and number. Sessions are made when they are looked at.
 class SessionModel {
@@ -99,7 +99,7 @@ class SessionModel {
 void check_session_rows(unsigned seed, std::uint64_t memory_bytes, bool of_earlier_build = false) {
   SCOPED_TRACE(std::to_string(seed) + ", " + std::to_string(memory_bytes));
   const auto subject = session_rows();
-  const Begin compiled = begin_compiled<Compiled>;
+  const Begin compiled = begin_compiled<CompiledSessions>;
   Random random(seed);
   Place place;
   test_idle_ms = 0;
@@ -143,7 +143,7 @@ void check_session_rows(unsigned seed, std::uint64_t memory_bytes, bool of_earli
       if (kind_of_step == 99) begin();
       const bool interpreted = dynamic_cast<Interpreted*>(one.process.get()) != nullptr;
       if (kind_of_step == 98 && interpreted) {
-        one.take_over<Compiled>({watermark, watermark});
+        one.take_over<CompiledSessions>({watermark, watermark});
         late_of_one = model.late;
       }
     }

@@ -154,8 +154,7 @@ class NodeWriter {
          (join.condition == nullptr ? "true" : "is_true(" + both.of(*join.condition) + ")") +
          ";\n  }");
     give("const Out& row", "row");
-    made_.fetches = join.form == sql::JoinForm::kRegular || join.form == sql::JoinForm::kInterval ||
-                    join.form == sql::JoinForm::kWindow;
+    made_.fetches = join.form != sql::JoinForm::kLookup;
     made_.passes = join.form != sql::JoinForm::kRegular && join.form != sql::JoinForm::kLookup;
     join_times(join);
     for (const std::size_t input : {0, 1}) {

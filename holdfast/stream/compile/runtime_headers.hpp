@@ -9,7 +9,7 @@ namespace holdfast::stream::compile {
 
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kDelayedChangesHeader,
-    kEarliestRowHeader, kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader,
+    kDueRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader,
     kGraphRanksHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader,
     kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader, kOutputHeader,
     kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader, kRegularJoinHeader,
@@ -23,7 +23,7 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 45> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 46> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -35,6 +35,7 @@ inline constexpr std::array<RuntimeHeader, 45> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/clock_rows.hpp", kClockRowsHeader},
     {"holdfast/stream/compile/runtime/corrected_groups.hpp", kCorrectedGroupsHeader},
     {"holdfast/stream/compile/runtime/delayed_changes.hpp", kDelayedChangesHeader},
+    {"holdfast/stream/compile/runtime/due_rows.hpp", kDueRowsHeader},
     {"holdfast/stream/compile/runtime/earliest_row.hpp", kEarliestRowHeader},
     {"holdfast/stream/compile/runtime/further_aggregates.hpp", kFurtherAggregatesHeader},
     {"holdfast/stream/compile/runtime/graph.hpp", kGraphHeader},

@@ -4,12 +4,14 @@
 // beside NULLs.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <holdfast/stream/compile/runtime/due_rows.hpp>
 #include <holdfast/stream/graph/operator.hpp>
 
 namespace holdfast::stream::graph {
@@ -207,13 +209,15 @@ class IntervalJoin : public JoinOperator {
 };
 
 // Each left row with the right row of its key that was the newest at its time, when the watermark
-// has passed that time.
+// has passed that time. Left rows that memory does not have are found when the watermark comes to
+// them, versions by their key.
 //
-// State  left: [time, number] -> row; right: [key, time] -> row.
+// State  left: [time, number] -> row; right: [key, time] -> row; numbers: the next one.
 class TemporalJoin : public JoinOperator {
  public:
   explicit TemporalJoin(const Parts& parts);
   Status visit_state(VisitState visit) const override;
+  std::set<std::int64_t> stored_slices() const override;
   StateSize state_size() const override { return size_of(left_, right_); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
@@ -223,10 +227,32 @@ class TemporalJoin : public JoinOperator {
   Status pass(std::int64_t watermark) override;
 
  private:
+  struct LeftCodec : RowCodec {
+    const TemporalJoin* join = nullptr;
+    std::int64_t end_of(std::string_view key, const sql::Row&) const {
+      return join->waits_until(key);
+    }
+  };
+  // The last watermark that does not end it: a row whose time has passed waits for the next one.
+  std::int64_t waits_until(std::string_view key) const {
+    return std::max(take_ordered(key) - 1, watermark());
+  }
+  Status find_left(std::int64_t watermark);
+  Status find_least();
+  Status show_next();
   Status show(const sql::Row& left);
+  Status borrow(const std::string& prefix);
+  void look_at_lent();
+  void forget_older(const std::string& prefix);
+  Status leave_left();
 
-  RowTable left_, right_;
-  std::int64_t next_number_ = 0;
+  StateTable<sql::Row, LeftCodec> left_;
+  RowTable right_;
+  NextNumber numbers_;
+  // Left rows of the store wait so long at least, and none of them is of an earlier time.
+  std::int64_t next_stored_ = kEndOfTime, least_stored_ = kEndOfTime;
+  query::DueRows<std::string, sql::Row> due_;
+  std::vector<std::string> lent_;  // Keys whose versions were read for rows that were shown.
 };
 
 // Each left row with the rows of a table that was read before. No state: the table is read again.

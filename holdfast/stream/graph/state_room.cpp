@@ -20,9 +20,7 @@ class FindRoom {
   }
   StateRoom operator()(const sql::DelayChanges&) const { return StateRoom::kMemory; }
   StateRoom operator()(const sql::Join& join) const {
-    const bool in_memory =
-        join.form == sql::JoinForm::kTemporal || join.form == sql::JoinForm::kLookup;
-    return in_memory ? StateRoom::kMemory : StateRoom::kEntries;
+    return join.form == sql::JoinForm::kLookup ? StateRoom::kMemory : StateRoom::kEntries;
   }
   StateRoom operator()(const sql::Rank&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::OverAggregate&) const { return StateRoom::kEntries; }

@@ -164,6 +164,12 @@ class StateTable {
     };
     return store_->for_each_of_group(slice_, group, take_one);
   }
+  // Entries of a group that was fetched, and that have not changed since, leave memory.
+  void give_back(std::string_view group) {
+    auto place = entries_.lower_bound(group);
+    while (place != entries_.end() && StateStore::group_of(place->first, *grouping_) == group)
+      place = entries_.erase(place);
+  }
   // Of entries that say a time. The least one beyond `until`; the end of all times: there is none.
   // visit(key, entry) -> Status of those of the store from `from` to `until`, also if memory has
   // them, too. At the beginning of all times are those that say none.

@@ -181,24 +181,65 @@ Status IntervalJoin::end_row(const End& end) {
 // ---- Versions ----
 TemporalJoin::TemporalJoin(const Parts& parts)
     : JoinOperator(parts),
-      left_(parts.store, parts.first_slice, RowCodec{parts.inputs[0], {1, 0, 1}}),
-      right_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1]}) {}
+      left_(parts.store, parts.first_slice, LeftCodec{{parts.inputs[0], {1, 0, 1}}, this}, {},
+            StateStore::Grouping::kKey),
+      right_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1]}, {},
+             StateStore::Grouping::kFirstPart),
+      numbers_(parts.store, parts.first_slice + 2) {}
 
 Status TemporalJoin::restore() {
-  HF_RETURN_IF_ERROR(left_.restore());
+  HF_RETURN_IF_ERROR(numbers_.restore());
+  HF_ASSIGN_OR_RETURN(const bool says_times, left_.says_times());
+  HF_RETURN_IF_ERROR(left_.restore(!says_times));
   for (const auto& [key, entry] : left_)
-    next_number_ = std::max(next_number_, sequence_of(key) + 1);
-  return right_.restore();
+    numbers_.raise_to(sequence_of(key) + 1);
+  HF_RETURN_IF_ERROR(right_.restore());
+  if (!left_.is_partial()) return {};
+  HF_RETURN_IF_ERROR(leave_left());
+  return find_least();
 }
 
 Status TemporalJoin::put_state() {
   HF_RETURN_IF_ERROR(left_.put_all());
-  return right_.put_all();
+  HF_RETURN_IF_ERROR(right_.put_all());
+  HF_RETURN_IF_ERROR(HF_MUTANT("ST130", numbers_.put(), Status()));
+  if (left_.is_partial() || left_.wants_room()) HF_RETURN_IF_ERROR(leave_left());
+  if (right_.wants_room()) HF_RETURN_IF_ERROR(right_.leave());
+  if (watermark() != kNoWatermark) left_.end_until(watermark() - 1);
+  return {};
+}
+
+Status TemporalJoin::leave_left() {
+  if (!left_.empty()) {
+    std::string_view first = left_.begin()->first;
+    const auto least = std::min(least_stored_, take_ordered(first));
+    least_stored_ = HF_MUTANT("ST132", least, least_stored_);
+  }
+  next_stored_ = watermark();
+  return left_.leave();
+}
+
+// Of rows whose time the watermark has passed, and that wait for the next one.
+Status TemporalJoin::find_least() {
+  const auto take = [this](std::string_view key, const auto&) {
+    least_stored_ = HF_MUTANT("ST131", std::min(least_stored_, take_ordered(key)), least_stored_);
+    return Status();
+  };
+  const auto beyond = left_.for_each_of_times(watermark(), watermark(), take);
+  return beyond ? Status() : beyond.error();
 }
 
 Status TemporalJoin::visit_state(VisitState visit) const {
   HF_RETURN_IF_ERROR(left_.visit_state(visit));
-  return right_.visit_state(visit);
+  HF_RETURN_IF_ERROR(right_.visit_state(visit));
+  return numbers_.visit_state(visit);
+}
+
+std::set<std::int64_t> TemporalJoin::stored_slices() const {
+  std::set<std::int64_t> slices;
+  if (left_.is_partial()) slices.insert(slice(0));
+  if (right_.is_partial()) slices.insert(slice(1));
+  return slices;
 }
 
 Status TemporalJoin::take(std::size_t side, RowKind, const sql::Row& row) {
@@ -207,52 +248,81 @@ Status TemporalJoin::take(std::size_t side, RowKind, const sql::Row& row) {
   std::string key;
   if (side == kLeft) {
     append_ordered(time, key);
-    append_ordered(next_number_++, key);
+    append_ordered(numbers_.take(), key);
     left_.at(key) = row;
     return {};
   }
   bool null = false;
   HF_ASSIGN_OR_RETURN(const auto prefix, key_of(kRight, row, null));
   if (null) return {};
+  HF_RETURN_IF_ERROR(right_.fetch(prefix));
   key = prefix;
   append_ordered(time, key);
   right_.at(key) = row;
-  // Of the versions that the watermark has passed only the newest can be asked for, but by rows
-  // that wait.
-  auto least = watermark();
+  forget_older(prefix);
+  return {};
+}
+
+// Of the versions of a key that the watermark has passed only the newest can be asked for, but by
+// rows that wait.
+void TemporalJoin::forget_older(const std::string& prefix) {
+  auto waiting = HF_MUTANT("ST127", least_stored_, kEndOfTime);
   if (!left_.empty()) {
     std::string_view first = left_.begin()->first;
-    least = std::min(least, take_ordered(first) - 1);
+    waiting = std::min(waiting, take_ordered(first));
   }
+  const auto least = std::min(watermark(), waiting - 1);
   std::string passed = prefix;
   append_ordered(least == kEndOfTime || least == kNoWatermark ? least : least + 1, passed);
   auto newest = right_.lower_bound(passed);
-  if (newest == right_.begin()) return {};
+  if (newest == right_.begin()) return;
   --newest;
   while (newest != right_.begin() && newest->first.starts_with(prefix)) {
     const auto older = std::prev(newest);
     if (!older->first.starts_with(prefix)) break;
     right_.erase(older);
   }
-  return {};
 }
 
 Status TemporalJoin::pass(std::int64_t watermark) {
-  while (!left_.empty()) {
-    const auto first = left_.begin();
-    std::string_view key = first->first;
-    if (take_ordered(key) > watermark) return {};
-    const auto row = std::move(first->second.value);
-    left_.erase(first);
-    HF_RETURN_IF_ERROR(show(row));
+  for (;;) {
+    const auto next = left_.empty() ? kEndOfTime : waits_until(left_.begin()->first);
+    if (std::min(next, next_stored_) >= watermark) break;
+    const bool finds = HF_MUTANT("ST128", next_stored_ <= next, next_stored_ < next);
+    HF_RETURN_IF_ERROR(finds ? find_left(watermark) : show_next());
   }
+  // All that is left in the store is behind it.
+  least_stored_ = std::max(least_stored_, watermark == kEndOfTime ? watermark : watermark + 1);
+  if (!lent_.empty()) look_at_lent();  // A version that comes may change them.
   return {};
+}
+
+// The next left rows that the store has.
+Status TemporalJoin::find_left(std::int64_t watermark) {
+  const auto from = next_stored_;
+  const auto until = due_.begin(from, watermark - 1);
+  const auto take = [this](std::string_view key, auto& entry) -> Status {
+    if (due_.take(waits_until(key), std::string(key), std::move(entry.value))) return {};
+    return Error{Errc::kCorrupt, "a row of the state does not wait for its time"};
+  };
+  HF_ASSIGN_OR_RETURN(const auto beyond, left_.for_each_of_times(from, until, take));
+  next_stored_ = due_.finish(
+      beyond, [this](const std::string& key, sql::Row&& row) { left_.lend(key, std::move(row)); });
+  return {};
+}
+
+Status TemporalJoin::show_next() {
+  const auto first = left_.begin();
+  const auto row = std::move(first->second.value);
+  left_.erase(first);
+  return show(row);
 }
 
 Status TemporalJoin::show(const sql::Row& left) {
   bool null = false;
   HF_ASSIGN_OR_RETURN(const auto prefix, key_of(kLeft, left, null));
   if (!null) {
+    HF_RETURN_IF_ERROR(HF_MUTANT("ST129", borrow(prefix), Status()));
     std::string behind = prefix;
     append_ordered(time_in(kLeft, left) + 1, behind);
     auto version = right_.lower_bound(behind);
@@ -262,6 +332,27 @@ Status TemporalJoin::show(const sql::Row& left) {
     }
   }
   return keeps(kLeft) ? emit_alone(RowKind::kInsert, kLeft, left) : Status();
+}
+
+// The versions of a key, for a row that is shown.
+Status TemporalJoin::borrow(const std::string& prefix) {
+  constexpr std::size_t kBetweenLooks = 64;
+  if (!right_.is_partial()) return {};
+  const auto known = right_.lower_bound(prefix);
+  if (known != right_.end() && known->first.starts_with(prefix)) return {};
+  if (lent_.size() == kBetweenLooks) look_at_lent();
+  HF_RETURN_IF_ERROR(right_.fetch(prefix));
+  lent_.push_back(prefix);
+  return {};
+}
+
+// Versions that were read for rows which were shown: they leave memory if it has no room.
+void TemporalJoin::look_at_lent() {
+  if (HF_MUTANT("ST133", right_.wants_room(), false)) {
+    for (const auto& prefix : lent_)
+      right_.give_back(prefix);
+  }
+  lent_.clear();
 }
 
 // ---- Look-ups ----
