@@ -77,9 +77,9 @@ struct CxlDevice {
 };
 
 struct Topology {
-  unsigned cpus = 0;     // Online. With `cores` below it, some share a core.
-  unsigned sockets = 0;  // 0: not told, as below.
-  unsigned cores = 0;    // Of all sockets.
+  unsigned cpus = 0;                   // Online. With `cores` below it, some share a core.
+  unsigned sockets = 0;                // 0: not told, as below.
+  unsigned cores = 0;                  // Of all sockets.
   std::vector<std::string> core_cpus;  // The CPUs of each core: "0,64". Empty: not told.
   unsigned clock_mhz_max = 0;
   // Of the system, however its nodes share it.

@@ -36,7 +36,7 @@ struct QueryProgress {
   double waiting_seconds = 0, working_seconds = 0, writing_seconds = 0, checkpoint_seconds = 0;
   bool compiled = false;
   unsigned workers = 1;  // That are at work on rows.
-  std::string place;  // Of the source.
+  std::string place;     // Of the source.
   std::vector<std::string> malformed_samples;
   std::vector<OperatorProgress> operators;
   std::string error;

@@ -250,7 +250,7 @@ class TwoOfVersions {
   std::uint64_t shown_ = 0, late_ = 0;
 };
 
-void check_versions(query::JoinKind kind, bool of_earlier_build) {
+void check_kept_versions(query::JoinKind kind, bool of_earlier_build) {
   test_idle_ms = 0;
   for (const unsigned seed : {1u, 2u, 3u}) {
     for (const auto memory_bytes : kMemories) {
@@ -263,11 +263,15 @@ void check_versions(query::JoinKind kind, bool of_earlier_build) {
 }
 
 TEST(TemporalJoin, ShowsTheVersionOfTheTimeAndForgetsTheSameWhateverIsInMemory) {
-  check_versions(query::JoinKind::kInner, false);
+  check_kept_versions(query::JoinKind::kInner, false);
 }
-TEST(TemporalJoin, ShowsLeftRowsWithoutAVersion) { check_versions(query::JoinKind::kLeft, false); }
+TEST(TemporalJoin, ShowsLeftRowsWithoutAVersion) {
+  check_kept_versions(query::JoinKind::kLeft, false);
+}
 // Such a state is read as a whole, and written anew.
-TEST(TemporalJoin, RowsOfABuildThatWroteNoTimes) { check_versions(query::JoinKind::kLeft, true); }
+TEST(TemporalJoin, RowsOfABuildThatWroteNoTimes) {
+  check_kept_versions(query::JoinKind::kLeft, true);
+}
 
 // ---- Memory ----
 

@@ -36,7 +36,8 @@ class ParallelOperators final : public Operators {
   // waits for the round to end.
   static constexpr std::chrono::milliseconds kRound{20};
 
-  // At most so many `workers`; how many are at work is measured again and again. Errors: kNoSpace: there are no threads.
+  // At most so many `workers`; how many are at work is measured again and again.
+  // Errors: kNoSpace: there are no threads.
   static Result<std::unique_ptr<ParallelOperators>> start(std::unique_ptr<MergingOperators> merging,
                                                           unsigned workers, Sharing sharing,
                                                           std::chrono::milliseconds round = kRound,
