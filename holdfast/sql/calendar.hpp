@@ -10,13 +10,6 @@
 
 namespace holdfast::sql {
 
-// Whether state may hold such a time, or another number: beyond any calendar by far, and so far
-// from the ends of 64 bits that a sum of two does not overflow.
-constexpr bool is_summable(std::int64_t number) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 60;
-  return -kMost <= number && number <= kMost;
-}
-
 std::string timestamp_text(std::int64_t ms);  // 2026-11-23 05:30:00.000
 std::string date_text(std::int64_t days);     // 2026-11-23
 // "2026-11-23", "2026-11-23 05:30[:00[.123]]", with T for the blank. More than three digits of a

@@ -13,6 +13,13 @@ inline constexpr std::int64_t kDayMs = 86'400'000;
 inline constexpr std::int64_t kMinTimestampMs = -62'135'596'800'000;  // 0001-01-01 00:00:00.000
 inline constexpr std::int64_t kMaxTimestampMs = 253'402'300'799'999;  // 9999-12-31 23:59:59.999
 
+// Whether state may hold such a time, or another number: beyond any calendar by far, and so far
+// from the ends of 64 bits that a sum of two does not overflow.
+constexpr bool is_summable(std::int64_t number) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  return -kMost <= number && number <= kMost;
+}
+
 // Toward minus infinity; `divisor` is positive.
 constexpr std::int64_t floor_divide(std::int64_t value, std::int64_t divisor) {
   return value / divisor - (value % divisor < 0 ? 1 : 0);

@@ -231,6 +231,45 @@ TEST_F(DamagedState, AJoinWhoseRowIsThereLessThanOnceIsRefused) {
   }
 }
 
+// A watermark moves what is behind it by the length of a join or a window.
+TEST_F(DamagedState, AWatermarkThatNoRunCouldHaveHadIsRefused) {
+  for (const auto& query : kDamagedQueries) {
+    const auto good = state_of(query);
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      if (good[i].slice != 0 || !good[i].key.starts_with('w')) continue;
+      for (const auto watermark : {INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT64_MAX}) {
+        auto damaged = good;
+        damaged[i].state.resize(1);
+        append_ordered(watermark, damaged[i].state);
+        const auto status = go_on(query, damaged);
+        const bool is_none = watermark == INT64_MIN || watermark == INT64_MAX;
+        EXPECT_TRUE(is_none ? status || status.code() == Errc::kCorrupt
+                            : status.code() == Errc::kCorrupt)
+            << query;
+      }
+    }
+  }
+}
+
+TEST_F(DamagedState, APartitionThatPassedNoTimeOfARunIsRefused) {
+  const std::string query =
+      "SELECT ts, k, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '4' SECOND "
+      "PRECEDING AND CURRENT ROW) FROM a";
+  const auto good = state_of(query);
+  int passed = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    if (good[i].slice == 0 || good[i].state.size() != 1 + 8) continue;
+    ++passed;
+    for (const auto time : {INT64_MIN, INT64_MAX}) {
+      auto damaged = good;
+      damaged[i].state.resize(1);
+      append_ordered(time, damaged[i].state);
+      EXPECT_EQ(go_on(query, damaged).code(), Errc::kCorrupt);
+    }
+  }
+  EXPECT_GT(passed, 3);
+}
+
 TEST_F(DamagedState, ATimeThatNoCalendarHasIsRefused) {
   const sql::Type type{sql::Kind::kTimestamp, 3};
   for (const std::int64_t ms : {INT64_MIN, INT64_MAX}) {

@@ -10,6 +10,7 @@
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/graph/join_operators.hpp>
 
+#include "crafted_state.hpp"
 #include "operator_twins.hpp"
 
 namespace holdfast::stream::graph {
@@ -171,6 +172,21 @@ TEST(JoinsByTimes, RowsOfABuildThatWroteNoTimes) {
                    begin_compiled<query::TemporalJoin<ByTimes<query::JoinKind::kLeft>>, true>,
                    memory_bytes, true);
   }
+}
+
+TEST(JoinsByTimes, RefuseNumbersThatNoRunCouldHaveWritten) {
+  constexpr auto kAll = sql::JoinKind::kFull;
+  using All = ByTimes<query::JoinKind::kFull>;
+  // Until when they live; of a key the time, or the end of the window, and the number.
+  check_crafted<query::IntervalJoin<All>, true>(
+      join_by_times(kAll, sql::JoinForm::kInterval),
+      {{0, kInState, 1}, {0, kInKey, -16}, {0, kInKey, -8}, {1, kInState, 1}, {1, kInKey, -16}});
+  check_crafted<query::WindowJoin<All>, true>(
+      join_by_times(kAll, sql::JoinForm::kWindow),
+      {{0, kInState, 1}, {0, kInKey, 0}, {0, kInKey, -8}, {1, kInKey, 0}, {2, kInState, 1}});
+  check_crafted<query::TemporalJoin<ByTimes<query::JoinKind::kLeft>>, true>(
+      join_by_times(sql::JoinKind::kLeft, sql::JoinForm::kTemporal),
+      {{0, kInState, 1}, {0, kInKey, 0}, {0, kInKey, -8}, {1, kInKey, -8}, {2, kInState, 1}});
 }
 
 template <query::JoinKind kOfKind>

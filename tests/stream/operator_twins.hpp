@@ -154,8 +154,9 @@ class StoreHost final : public query::NoHost {
   }
   bool for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
                          query::VisitVersions& visit, std::int64_t& beyond) override {
-    beyond = store_.for_each_of_times(slice, from, until, visit_by(visit)).value();
-    return true;
+    const auto found = store_.for_each_of_times(slice, from, until, visit_by(visit));
+    if (found) beyond = *found;
+    return found.has_value();
   }
   std::int64_t idle_ms() const override { return test_idle_ms; }
   std::int64_t now_ms() const override { return test_clock_ms; }

@@ -14,6 +14,7 @@
 #include <holdfast/stream/compile/runtime/session_rows.hpp>
 #include <holdfast/stream/graph/simple_operators.hpp>
 
+#include "crafted_state.hpp"
 #include "operator_twins.hpp"
 
 namespace holdfast::stream::graph {
@@ -176,6 +177,11 @@ TEST(SessionRows, AreShownWhenTheirSessionHasEnded) {
 TEST(SessionRows, OfABuildThatWroteNoTimes) {
   for (const auto memory_bytes : kMemories)
     check_session_rows(1, memory_bytes, true);
+}
+
+TEST(SessionRows, OfTimesThatNoRunCouldHaveWrittenAreRefused) {
+  check_crafted<CompiledSessions>(session_rows(),
+                                  {{0, kInState, 1}, {0, kInKey, -16}, {0, kInKey, -8}});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <holdfast/stream/compile/runtime/graph_ranks.hpp>
 #include <holdfast/stream/graph/rank_operators.hpp>
 
+#include "crafted_state.hpp"
 #include "operator_twins.hpp"
 
 namespace holdfast::stream::graph {
@@ -210,6 +211,12 @@ TEST(WindowRank, EqualRowsMayHaveOneNumber) {
 TEST(WindowRank, RowsOfABuildThatWroteNoTimes) {
   for (const auto memory_bytes : kMemories)
     check_window_rank<WindowShape{sql::Ranking::kRowNumber, false}>(1, memory_bytes, true);
+}
+
+TEST(WindowRank, RefusesNumbersThatNoRunCouldHaveWritten) {
+  constexpr WindowShape kShape{sql::Ranking::kRowNumber, false};
+  check_crafted<query::WindowRank<CompiledWindowRank<kShape>>>(
+      window_rank(kShape), {{0, kInState, 1}, {0, kInKey, 0}, {0, kInKey, -8}, {1, kInState, 1}});
 }
 
 }  // namespace

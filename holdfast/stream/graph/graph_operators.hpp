@@ -50,7 +50,17 @@ class GraphProgress {
     if (known == numbers_.end() || known->second.value != number) numbers_.at(key) = number;
   }
 
-  NumberTable numbers_;
+  // A watermark may be at either end of all times, too.
+  struct Codec {
+    void encode(std::int64_t number, std::string& bytes) const { append_ordered(number, bytes); }
+    bool decode(std::string_view& bytes, std::int64_t& number) const {
+      if (bytes.size() < 8) return false;
+      number = take_ordered(bytes);
+      return number == kNoWatermark || number == kEndOfTime || sql::is_summable(number);
+    }
+  };
+
+  StateTable<std::int64_t, Codec> numbers_;
 };
 
 class GraphOperators : public Operators {

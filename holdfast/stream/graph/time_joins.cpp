@@ -183,7 +183,7 @@ TemporalJoin::TemporalJoin(const Parts& parts)
     : JoinOperator(parts),
       left_(parts.store, parts.first_slice, LeftCodec{{parts.inputs[0], {1, 0, 1}}, this}, {},
             StateStore::Grouping::kKey),
-      right_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1]}, {},
+      right_(parts.store, parts.first_slice + 1, RowCodec{parts.inputs[1], {0, 4, 1}}, {},
              StateStore::Grouping::kFirstPart),
       numbers_(parts.store, parts.first_slice + 2) {}
 

@@ -122,10 +122,15 @@ inline void append_ordered(std::int64_t value, std::string& bytes) {
       __builtin_bswap64(static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63));
   append_raw(swapped, bytes);
 }
+// Times, and numbers that count. False, and `value` as it was: there is none, or one that no run
+// has written, and a sum with it might overflow.
 inline bool take_ordered(Text& bytes, std::int64_t& value) {
   std::uint64_t swapped = 0;
   if (!take_raw(bytes, swapped)) return false;
-  value = static_cast<std::int64_t>(__builtin_bswap64(swapped) ^ (std::uint64_t{1} << 63));
+  const auto taken =
+      static_cast<std::int64_t>(__builtin_bswap64(swapped) ^ (std::uint64_t{1} << 63));
+  if (!sql::is_summable(taken)) return false;
+  value = taken;
   return true;
 }
 // Of a part that others follow.
