@@ -185,12 +185,14 @@ def check_extremes(directory, cache):
     print(f'{len(EXTREMES)} joins with an extreme are the same, {rows} rows', flush=True)
 
 
-# Groups of a join; the side whose rows remember their group, if the keys are all of one.
+# Groups of a join; the side whose rows remember their group, if the keys are all of one; whether no row goes.
 OF_JOINS = [
-    ('SELECT x.k, x.v, COUNT(*), MAX(y.n), MIN(y.k) FROM a x JOIN {sums} y ON x.k = y.k GROUP BY x.k, x.v', 'kLeft'),
-    ('SELECT y.v, SUM(x.v), COUNT(*) FROM a x FULL JOIN {sums} y ON x.k = y.k AND x.v <> y.n GROUP BY y.v', 'kRight'),
-    ('SELECT n, MAX(s), COUNT(*) FROM (SELECT x.n, x.k, SUM(y.v) AS s FROM {sums} x JOIN b y ON x.k = y.k WHERE y.v > 0 GROUP BY x.k, x.n) GROUP BY n', 'kLeft'),
-    ('SELECT x.k, y.v, COUNT(*) FROM a x JOIN b y ON x.k = y.k GROUP BY x.k, y.v', None),
+    ('SELECT x.k, x.v, COUNT(*), MAX(y.n), MIN(y.k) FROM a x JOIN {sums} y ON x.k = y.k GROUP BY x.k, x.v', 'kLeft', False),
+    ('SELECT y.v, SUM(x.v), COUNT(*) FROM a x FULL JOIN {sums} y ON x.k = y.k AND x.v <> y.n GROUP BY y.v', 'kRight', False),
+    ('SELECT n, MAX(s), COUNT(*) FROM (SELECT x.n, x.k, SUM(y.v) AS s FROM {sums} x JOIN b y ON x.k = y.k WHERE y.v > 0 GROUP BY x.k, x.n) GROUP BY n',
+     'kLeft', False),
+    ('SELECT x.k, y.v, COUNT(*) FROM a x JOIN b y ON x.k = y.k AND x.d > y.d GROUP BY x.k, y.v', None, True),
+    ('SELECT y.k, y.v, COUNT(*) FROM a x JOIN b y ON x.k = y.k AND 10 / (x.v * x.v + 1) >= y.v GROUP BY y.k, y.v', 'kRight', False),
 ]
 
 
@@ -201,12 +203,13 @@ def check_groups_of_joins(directory, cache):
     head = ''.join(table(name, directory / f'{name}.csv', COLUMNS) for name in 'ab')
     # Each change takes pairs back: their groups go, and come again with other numbers.
     sums = '(SELECT k, v % 3 AS v, COUNT(*) % 4 AS n FROM b GROUP BY k, v % 3)'
-    for query, side in OF_JOINS:
+    for query, side, only_comes in OF_JOINS:
         text = head + query.format(sums=sums)
         shown = subprocess.run([HOLDFAST, 'stream', 'explain', '-e', text], capture_output=True, text=True, check=True).stdout
         sides = [other for other in ('kLeft', 'kRight') if f'kGroupOf = Side::{other}' in shown]
         assert sides == ([side] if side else []), (query, sides)
         assert ('kIsRemembered' in shown) == (side is not None), query
+        assert ('kOnlyComes' in shown) == only_comes, query
         found = len(check_same(cache, text).stdout.splitlines())
         assert found > 100, (query, found)
         rows += found

@@ -139,6 +139,7 @@ class NodeWriter {
     alias("Out", "Row" + self_);
     alias("Key", key_type(join.left_keys));
     remember_group();
+    if (only_comes(join)) constant("bool", "kOnlyComes", "true");
     key("left_key", "Left", join.left_keys, 0);
     key("right_key", "Right", join.right_keys, 1);
     auto names = columns_of_row("left", left),
@@ -375,6 +376,12 @@ class NodeWriter {
     constant("std::int64_t", "kLowMs", std::to_string(join.low_ms));
     constant("std::int64_t", "kHighMs", std::to_string(join.high_ms));
     made_.held_back_ms = std::max<std::int64_t>({0, -join.low_ms, join.high_ms});
+  }
+  bool only_comes(const sql::Join& join) const {
+    const bool goes =
+        plan_.nodes[node_.inputs[0]].updating || plan_.nodes[node_.inputs[1]].updating;
+    return join.form == sql::JoinForm::kRegular && join.kind == sql::JoinKind::kInner && !goes &&
+           (join.condition == nullptr || !ExpressionSource::can_fail(*join.condition));
   }
   // A join's rows remember the group that their pairs are in.
   void remember_group() {

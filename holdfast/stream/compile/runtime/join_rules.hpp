@@ -7,6 +7,8 @@
 //   Key, left_key(row, run), right_key(row, run)
 //   holds(left, right, run)               the condition beside the keys
 //   give(graph, change, out)              to those that read it
+//   kOnlyComes                            of a regular inner join: no row goes, and holds() never
+//                                         fails; else it is not there
 //   left_end(row), right_end(row)         window_end, of a join of windows
 //   kGroupOf                              of a regular join: rows of this side remember the group
 //                                         that comes next for their pairs; else it is not there

@@ -32,7 +32,6 @@ class RegularJoin : JoinRules<Definition> {
 
   template <Side kSide, class Graph>
   void take(Graph& graph, Change change, const RowOn<kSide>& row) {
-    constexpr auto kOther = Rules::other(kSide);
     if (stored_[0].is_sweep_due()) end_idle();
     const Key key = Rules::template key<kSide>(row, run_);
     if (run_.failed) return;
@@ -42,27 +41,10 @@ class RegularJoin : JoinRules<Definition> {
     if (run_.failed) return;
     stored_[0].took_row([this] { return bytes(); });
     Entry& entry = pairs_.at(key, hash);
-    const auto partners = bag<kOther>(entry.value).in_order(memory_);
-    matches_.clear();
-    std::int64_t count = 0;
-    for (std::uint32_t i = 0; i < partners.size(); ++i) {
-      const bool matches = Rules::template holds<kSide>(row, partners[i]->row(), run_);
-      if (run_.failed) return;
-      if (!matches) continue;
-      count += partners[i]->count();
-      matches_.push_back(i);
-    }
-    // A row that goes is no more there when its partners are told.
-    if (!keep<kSide>(entry, change, row, count)) return erase_if_empty(entry);
-    for (const auto number : matches_) {
-      auto& partner = *partners[number];
-      if (Rules::counts_partners(kOther) && stored_of<kOther>().change(partner.notes.mark))
-        pairs_.note(entry);
-      meet<kSide>(graph, change, row, partner);
-      if (run_.failed) return;
-    }
-    show_alone<kSide>(graph, change, row, count);
-    erase_if_empty(entry);
+    if constexpr (requires { Definition::kOnlyComes; })
+      come<kSide>(graph, entry, row);
+    else
+      change_pairs<kSide>(graph, entry, change, row);
   }
 
   void adopt_stored(std::int64_t) {
@@ -159,6 +141,43 @@ class RegularJoin : JoinRules<Definition> {
 
   void erase_if_empty(Entry& entry) {
     if (entry.value.left.empty() && entry.value.right.empty()) pairs_.erase(entry);
+  }
+
+  // A row where none goes, and no condition fails: it is kept behind its partners' turn.
+  template <Side kSide, class Graph>
+  void come(Graph& graph, Entry& entry, const RowOn<kSide>& row) {
+    constexpr auto kOther = Rules::other(kSide);
+    for (auto* const partner : bag<kOther>(entry.value).in_order(memory_)) {
+      if (!Rules::template holds<kSide>(row, partner->row(), run_)) continue;
+      meet<kSide>(graph, Change::kInsert, row, *partner);
+      if (run_.failed) return;
+    }
+    keep<kSide>(entry, Change::kInsert, row, 0);
+  }
+  template <Side kSide, class Graph>
+  void change_pairs(Graph& graph, Entry& entry, Change change, const RowOn<kSide>& row) {
+    constexpr auto kOther = Rules::other(kSide);
+    const auto partners = bag<kOther>(entry.value).in_order(memory_);
+    matches_.clear();
+    std::int64_t count = 0;
+    for (std::uint32_t i = 0; i < partners.size(); ++i) {
+      const bool matches = Rules::template holds<kSide>(row, partners[i]->row(), run_);
+      if (run_.failed) return;
+      if (!matches) continue;
+      count += partners[i]->count();
+      matches_.push_back(i);
+    }
+    // A row that goes is no more there when its partners are told.
+    if (!keep<kSide>(entry, change, row, count)) return erase_if_empty(entry);
+    for (const auto number : matches_) {
+      auto& partner = *partners[number];
+      if (Rules::counts_partners(kOther) && stored_of<kOther>().change(partner.notes.mark))
+        pairs_.note(entry);
+      meet<kSide>(graph, change, row, partner);
+      if (run_.failed) return;
+    }
+    show_alone<kSide>(graph, change, row, count);
+    erase_if_empty(entry);
   }
 
   // False: the row that goes is not there. It was late, or its time was over, so rows that came
