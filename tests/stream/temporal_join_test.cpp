@@ -275,7 +275,7 @@ TEST(TemporalJoin, RowsOfABuildThatWroteNoTimes) {
 
 // ---- Memory ----
 
-constexpr std::int64_t kManyKeys = 20'000;
+constexpr std::int64_t kManyKeys = 8'000;
 constexpr std::uint64_t kLittleMemory = 100'000;
 constexpr std::uint64_t kMostDue = query::DueRows<int, int>::kMost;
 
