@@ -258,11 +258,11 @@ TEST_F(DamagedState, APartitionThatPassedNoTimeOfARunIsRefused) {
   const auto good = state_of(query);
   int passed = 0;
   for (std::size_t i = 0; i < good.size(); ++i) {
-    if (good[i].slice == 0 || good[i].state.size() != 1 + 8) continue;
+    if (good[i].slice == 0 || good[i].state.size() != 1 + 8 + 8) continue;  // With its end.
     ++passed;
     for (const auto time : {INT64_MIN, INT64_MAX}) {
       auto damaged = good;
-      damaged[i].state.resize(1);
+      damaged[i].state.resize(1 + 8);
       append_ordered(time, damaged[i].state);
       EXPECT_EQ(go_on(query, damaged).code(), Errc::kCorrupt);
     }

@@ -465,7 +465,7 @@ class WindowRank {
       return false;
     const std::size_t partition_bytes = key.size - 8;
     Text last{key.data + partition_bytes, 8};
-    take_ordered(last, number);
+    if (!take_ordered(last, number)) return false;
     add(end, std::string(key.data, partition_bytes), row, number).mark = mark;
     numbers_.raise_to(next_sequence(number));
     return true;
