@@ -526,8 +526,6 @@ Report Crash::run(const crash::Model& model) {
   crash::Options settings = check;
   settings.model = model;
   if (thorough()) settings.images_per_run *= 50;
-  // Each byte of its own: most tests come to the limit there, and took as long as on all others.
-  if (model.granularity == Granularity::kByte && !thorough()) settings.images_per_run /= 2;
   if (model.granularity == Granularity::kPage)
     settings.durable_at_acknowledge = false;  // Words that a later sync covers.
   return crash::check(protocol, settings);
