@@ -20,7 +20,7 @@ import tempfile
 import zlib
 
 import test_python  # By the Python that has the packages.
-import compilers
+from compilers import ROUNDS, be_quick
 from kills import check_kills
 from typed_rows import COLUMNS, files as files_of, run as run_holdfast, write_json
 
@@ -32,7 +32,6 @@ except ImportError as error:
     sys.exit(77)
 
 HOLDFAST = sys.argv[1]
-ROUNDS = int(os.environ.get('HOLDFAST_ROUNDS', '1'))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JARS = ROOT / 'build' / 'java' / 'avro' / 'lib'
 os.environ['HOLDFAST_PEER_PYTHON'] = sys.executable
@@ -521,7 +520,7 @@ def check_kills_over_avro(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_avro_'))
-    compilers.be_quick(directory)
+    be_quick(directory)
     try:
         for check in (check_there_and_back, check_what_is_missing, check_damage, check_columns_that_avro_has_not, check_store,
                       check_files_of_others, check_schemas_that_do_not_fit, check_bombs, check_one_large_row, check_the_process, lambda path: check_random_damage(path, 8 * ROUNDS),

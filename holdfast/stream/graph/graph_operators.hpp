@@ -51,8 +51,7 @@ class GraphProgress {
   }
 
   // A watermark may be at either end of all times, too.
-  struct Codec {
-    void encode(std::int64_t number, std::string& bytes) const { append_ordered(number, bytes); }
+  struct Codec : NumberCodec {
     bool decode(std::string_view& bytes, std::int64_t& number) const {
       if (bytes.size() < 8) return false;
       number = take_ordered(bytes);

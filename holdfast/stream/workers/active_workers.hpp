@@ -74,13 +74,13 @@ class ActiveWorkers {
       } else if (number_ < most_) {
         try_number(std::min(2 * number_, number_ < cores_ ? cores_ : most_), rate, kAsFast);
       }
-    } else if (calm_ >= kCalm && since_failed_rest()) {
+    } else if (calm_ >= kCalm && may_rest()) {
       try_number(std::max(1u, static_cast<unsigned>(std::ceil(busiest_ / kFull))), rate, kAsFast);
       resting_ = true;
     }
   }
 
-  bool since_failed_rest() const { return !rest_failed_ || since_trial_ >= times_.keep_seconds; }
+  bool may_rest() const { return !rest_failed_ || since_trial_ >= times_.keep_seconds; }
 
   void try_number(unsigned number, double rate, double as_fast) {
     before_ = number_;
