@@ -16,30 +16,47 @@ namespace holdfast::olap::kernel_detail {
 namespace {
 
 #define HF_AVX2 [[gnu::target("avx2,bmi,bmi2,popcnt")]]
+#define HF_AVX2_INLINE [[gnu::always_inline, gnu::target("avx2,bmi,bmi2,popcnt")]] inline
 #define HF_AVX512 [[gnu::target("avx512f,avx512bw,bmi,bmi2,popcnt")]]
 #define HF_VBMI2 [[gnu::target("avx512f,avx512bw,avx512vbmi2,bmi,bmi2,popcnt")]]
 
-HF_AVX2 std::uint32_t half_in_range(const std::byte* bytes, ByteRange range) {
-  const auto from = _mm256_set1_epi8(static_cast<char>(range.from));
-  const auto width = _mm256_set1_epi8(static_cast<char>(range.to - range.from));
-  const auto above =
-      _mm256_sub_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)), from);
-  return static_cast<std::uint32_t>(
-      _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(above, width), above)));
+// A range in every byte of a vector. Made once a call: bytes may alias anything, so a range that is
+// read in the loop is read and spread anew for each group.
+struct SpreadRange {
+  __m256i from, width;
+};
+
+HF_AVX2 SpreadRange spread(ByteRange range) {
+  return {_mm256_set1_epi8(static_cast<char>(range.from)),
+          _mm256_set1_epi8(static_cast<char>(range.to - range.from))};
 }
 
-HF_AVX2 std::uint64_t group_in_ranges(const std::byte* bytes, std::span<const ByteRange> ranges) {
-  std::uint64_t hits = 0;
-  for (const auto range : ranges)
-    hits |= half_in_range(bytes, range) | std::uint64_t{half_in_range(bytes + 32, range)} << 32;
+HF_AVX2_INLINE std::uint32_t half_in_range(__m256i bytes, SpreadRange range) {
+  const auto above = _mm256_sub_epi8(bytes, range.from);
+  return static_cast<std::uint32_t>(
+      _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(above, range.width), above)));
+}
+
+HF_AVX2_INLINE std::uint64_t group_in_ranges(const std::byte* bytes, SpreadRange first,
+                                             std::span<const ByteRange> more) {
+  const auto* line = reinterpret_cast<const __m256i*>(bytes);
+  const auto low = _mm256_loadu_si256(line), high = _mm256_loadu_si256(line + 1);
+  auto hits = half_in_range(low, first) | std::uint64_t{half_in_range(high, first)} << 32;
+  for (const auto range : more) {
+    const auto next = spread(range);
+    hits |= half_in_range(low, next) | std::uint64_t{half_in_range(high, next)} << 32;
+  }
   return hits;
 }
 
 HF_AVX2 std::uint32_t narrow_avx2(const ByteFilter& filter, std::uint32_t groups,
                                   std::uint64_t* masks) {
+  const auto* bytes = filter.bytes;
+  const auto first = spread(filter.ranges.front());
+  const auto more = filter.ranges.subspan(1);
   std::uint32_t open = 0;
   for (std::uint32_t group = 0; group < groups; ++group) {
-    const auto left = masks[group] & group_in_ranges(filter.bytes + 64 * group, filter.ranges);
+    const auto left = masks[group] & group_in_ranges(bytes + 64 * group, first, more);
     masks[group] = left;
     open += left != 0 ? 1 : 0;
   }
@@ -48,14 +65,18 @@ HF_AVX2 std::uint32_t narrow_avx2(const ByteFilter& filter, std::uint32_t groups
 
 HF_AVX2 std::uint32_t narrow_some_avx2(const ByteFilter& filter, std::uint32_t* list,
                                        std::uint32_t count, std::uint64_t* masks) {
+  const auto* bytes = filter.bytes;
   for (std::uint32_t i = 0; i < count; ++i)
-    prefetch_for_read(filter.bytes + 64 * list[i]);
+    prefetch_for_read(bytes + 64 * list[i]);
+  const auto first = spread(filter.ranges.front());
+  const auto more = filter.ranges.subspan(1);
   std::uint32_t kept = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto group = list[i];
-    masks[group] &= group_in_ranges(filter.bytes + 64 * group, filter.ranges);
+    const auto left = masks[group] & group_in_ranges(bytes + 64 * group, first, more);
+    masks[group] = left;
     list[kept] = group;
-    kept += masks[group] != 0 ? 1 : 0;
+    kept += left != 0 ? 1 : 0;
   }
   return kept;
 }
