@@ -31,7 +31,8 @@ class SinkGuard {
   TraceSink* previous_;
 };
 
-constexpr std::size_t kBatch = 256;  // Images recovered on one fresh thread.
+constexpr std::size_t kImagesOfAThread = 256;
+constexpr std::size_t kBatch = kImagesOfAThread;
 constexpr std::uint64_t kShrinkTries = 400;
 
 Engine* active = nullptr;
@@ -92,6 +93,7 @@ Engine::~Engine() {
 
 void Engine::make_media() {
   for (std::size_t depth = depths_.size(); depth > 0; --depth) {
+    depths_[depth - 1].recoveries.reset();
     depths_[depth - 1].medium.reset();
   }
   for (unsigned depth = 0; depth < depths_.size(); ++depth) {
@@ -217,18 +219,22 @@ void Engine::at_point(unsigned depth, PointKind kind, const std::source_location
   here.trying = false;
 }
 
-// On a fresh thread: what the workload keeps in thread_local variables must not help a recovery,
-// nor be disturbed by it.
 void Engine::explore_batch(unsigned depth, std::vector<std::pair<std::uint64_t, States>>& batch) {
   if (batch.empty()) return;
-  std::thread([&] {
+  auto& thread = depths_[depth].recoveries;
+  if (thread == nullptr || thread->images() + batch.size() > kImagesOfAThread) {
+    thread.reset();
+    thread = std::make_unique<RecoveryThread>();
+  }
+  const auto recover = [&] {
     for (const auto& [image, states] : batch) {
       if (depths_[depth].stopped) break;
       const Outcome& outcome =
           depths_[depth + 1].seen.emplace(image, explore(depth + 1, states)).first->second;
       consider(depth, image, states, outcome);
     }
-  }).join();
+  };
+  thread->run(recover, batch.size());
   batch.clear();
 }
 
@@ -377,6 +383,7 @@ Engine::Verdict Engine::evaluate(unsigned depth, const States& states) {
   auto& seen = depths_[depth + 1].seen;
   auto found = seen.find(image);
   if (found == seen.end()) {
+    // Not on the depth's own thread, which may be what called this.
     std::thread([&] { found = seen.emplace(image, explore(depth + 1, states)).first; }).join();
   }
   return verdict(depth, found->second);

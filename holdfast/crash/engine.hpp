@@ -17,6 +17,7 @@
 
 #include <holdfast/crash/checker.hpp>
 #include <holdfast/crash/medium.hpp>
+#include <holdfast/crash/recovery_thread.hpp>
 #include <holdfast/crash/schedule.hpp>
 
 namespace holdfast::crash::checker_detail {
@@ -71,6 +72,7 @@ class Engine {
     std::source_location site;
     std::vector<std::uint32_t> cells;
     States states;
+    std::unique_ptr<RecoveryThread> recoveries;  // Of the images at the next depth.
   };
 
   void run_schedule(const Schedule& schedule, ScheduleSource& source);

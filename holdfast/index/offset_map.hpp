@@ -97,7 +97,11 @@ class OffsetMap {
     std::atomic<std::uint64_t> entries_{0};  // May wrap below zero.
   };
 
+#ifdef HF_TRACED  // The crash checker opens a store, and so a map, for each image of a medium.
+  static constexpr std::uint32_t kMinPartitions = 16;
+#else
   static constexpr std::uint32_t kMinPartitions = 1024;
+#endif
   static constexpr std::uint32_t kMaxPartitions = 1u << 20;
 
   // Errors: those of validate(); kNoSpace if the system has no memory. The domain outlives the map.
