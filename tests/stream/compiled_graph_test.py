@@ -511,7 +511,7 @@ def main():
         print('skipped: there is no compiler')
         sys.exit(77)
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_code_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    be_quick(directory)
+    be_quick(directory, many=True)
     cache = directory / 'cache'
     try:
         check_random(directory, cache)

@@ -400,16 +400,9 @@ def check_precompiled(directory):
                                    endless.replace('+ 1', f'+ {number}')], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                  for number in (1, 2)]
 
-    def are_read():
-        if len(list(cache.glob('*.so'))) < 2:
-            return False
-        children = [child for process in processes
-                    for child in pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()]
-        ended = [pathlib.Path(f'/proc/{child}/stat').read_text().split(') ')[1].startswith('Z') for child in children]
-        return all(ended)
-
+    # It is there while they still run.
     until = time.monotonic() + 120
-    while not are_read():
+    while not list(cache.glob('headers-*.gch')) or len(list(cache.glob('*.so'))) < 2:
         assert time.monotonic() < until and all(process.poll() is None for process in processes), list(cache.iterdir())
         time.sleep(0.05)
     for process in processes:

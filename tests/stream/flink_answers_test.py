@@ -161,7 +161,7 @@ def main():
     checks = [value for name, value in globals().items() if name.startswith('check_')]
     with tempfile.TemporaryDirectory(prefix='holdfast_flink_answers_') as name:
         DIRECTORY = pathlib.Path(name)
-        compilers.be_quick(DIRECTORY)
+        compilers.be_quick(DIRECTORY, many=True)
         for check in checks:
             check()
     print(f'{len(checks)} checks' + ('' if text_expressions.COMPILER else '; no compiler here'))

@@ -215,7 +215,7 @@ def unwritten(directory, cache):
 def main():
     rand = random.Random(SEED)
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast-functions-'))
-    compilers.be_quick(directory)
+    compilers.be_quick(directory, many=True)
     cache = directory / 'cache'
     try:
         twins(directory, cache, rand)

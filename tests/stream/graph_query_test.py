@@ -546,7 +546,7 @@ def check_by_hand(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    compilers.be_quick(directory)
+    compilers.be_quick(directory, many=True)
     try:
         check_duckdb(directory)
         check_by_hand(directory)

@@ -356,7 +356,7 @@ def check_killed(directory, head):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_late_fire_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    be_quick(directory)
+    be_quick(directory, many=True)
     try:
         rand = random.Random(7)
         check_changelogs(directory, rand)

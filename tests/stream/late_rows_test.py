@@ -211,7 +211,7 @@ def check_killed(directory, head):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_late_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    compilers.be_quick(directory)
+    compilers.be_quick(directory, many=True)
     try:
         rand = random.Random(11)
         tables = {name: events(rand, 600) for name in 'ab'}

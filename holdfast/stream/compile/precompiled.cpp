@@ -3,15 +3,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <system_error>
 #include <utility>
 
+#include <holdfast/base/lock.hpp>
 #include <holdfast/memory/lock.hpp>
 #include <holdfast/stream/compile/runtime_headers.hpp>
 
 namespace holdfast::stream::compile {
 namespace {
 
-constexpr const char* kEnding = ".gch";  // Where both compilers look.
+constexpr const char* kEnding = ".gch";         // Where both compilers look.
+constexpr std::chrono::milliseconds kTick{50};  // Between two looks at the compiler.
 
 std::string text_that_includes_all() {
   std::string text;
@@ -48,13 +52,38 @@ std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compile
   auto process = Process::start(compiler.words_for_headers(place, cache.headers(), made.path()),
                                 said.path(), Priority::kLow);
   if (!process) return nullptr;
-  return std::unique_ptr<Precompiled>(new Precompiled(
-      std::move(lock), std::move(place), std::move(made), std::move(said), *std::move(process)));
+  try {
+    return std::unique_ptr<Precompiled>(new Precompiled(
+        std::move(lock), std::move(place), std::move(made), std::move(said), *std::move(process)));
+  } catch (const std::system_error&) {
+    return nullptr;  // No thread: it is made another time.
+  }
 }
 
 void Precompiled::remove(const std::string& found) { ::unlink((found + kEnding).c_str()); }
 
+Precompiled::Precompiled(FileDescriptor lock, std::string place, OwnFile made, OwnFile said,
+                         Process process)
+    : lock_(std::move(lock)),
+      place_(std::move(place)),
+      made_(std::move(made)),
+      said_(std::move(said)),
+      process_(std::move(process)),
+      publisher_([this] { publish_when_made(); }) {}
+
 Precompiled::~Precompiled() {
+  {
+    const Lock held(mutex_);
+    ends_ = true;
+  }
+  ended_.notify_one();
+  publisher_.join();
+}
+
+void Precompiled::publish_when_made() {
+  const Lock held(mutex_);
+  while (!ends_ && !process_.poll())
+    ended_.wait_for(mutex_, kTick);
   // One that is not published is made again.
   if (process_.poll() == 0) static_cast<void>(Cache::publish(made_.path(), place_ + kEnding));
 }

@@ -8,15 +8,18 @@
 //
 // A query that includes the first begins with the second, and is compiled in less time. It is made
 // when the first query has been compiled, by a process that leaves the CPU to others, and only if
-// that query's run is long enough. Nobody waits for it, and of several processes one makes it.
+// that query's run is long enough. Nobody waits for it, and of several processes one makes it. A
+// thread looks for its end, so that queries which begin while this one runs have it.
 //
 // Threads  One at a time.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <utility>
+#include <thread>
 
+#include <holdfast/base/condition.hpp>
+#include <holdfast/base/mutex.hpp>
 #include <holdfast/stream/compile/cache.hpp>
 #include <holdfast/stream/compile/compiler.hpp>
 #include <holdfast/stream/compile/process.hpp>
@@ -33,21 +36,23 @@ class Precompiled {
   // It is broken.
   static void remove(const std::string& found);
 
-  // Where the compiler is done the cache has it from now on; else it is ended.
+  // A compiler that is not done is ended.
   ~Precompiled();
+  Precompiled(const Precompiled&) = delete;
+  Precompiled& operator=(const Precompiled&) = delete;
 
  private:
-  Precompiled(FileDescriptor lock, std::string place, OwnFile made, OwnFile said, Process process)
-      : lock_(std::move(lock)),
-        place_(std::move(place)),
-        made_(std::move(made)),
-        said_(std::move(said)),
-        process_(std::move(process)) {}
+  Precompiled(FileDescriptor lock, std::string place, OwnFile made, OwnFile said, Process process);
+  void publish_when_made();
 
   FileDescriptor lock_;
   std::string place_;
   OwnFile made_, said_;
   Process process_;
+  KernelMutex mutex_;
+  Condition ended_;
+  bool ends_ HF_GUARDED_BY(mutex_) = false;
+  std::thread publisher_;  // The last one: it uses the others.
 };
 
 }  // namespace holdfast::stream::compile
