@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import kills as kills_of
+from compilers import read_headers
 
 HOLDFAST = sys.argv[1]
 SEED = int(os.environ.get('HOLDFAST_SEED', '1'))
@@ -533,6 +534,7 @@ def main():
         if not shutil.which('g++') and not shutil.which('clang++') and 'CXX' not in os.environ:
             print('skipped: there is no compiler')
             sys.exit(77)
+        read_headers(cache)
         check_random(directory, cache)
         check_blocks(directory, cache)
         check_explain(directory)
