@@ -87,9 +87,11 @@ class StateStore {
 
   // Called after group_by(), while memory has no entry of the slice that ends so. The next
   // checkpoint leaves out entries that have not changed since `oldest_ms`, or that say an end up to
-  // there. An entry that says no time (compile/runtime/mark.hpp) has that of `began_ms`.
+  // there. An entry that says no time (compile/runtime/mark.hpp) has that of `began_ms`. `parts`: a
+  // slice whose keys are grouped by their first part. With an entry the group goes that its key is
+  // the part of; no entry of that one has changed since the last checkpoint. Or query::kNoSlice.
   virtual void end_idle(std::int64_t /*slice*/, std::int64_t /*oldest_ms*/,
-                        std::int64_t /*began_ms*/) {}
+                        std::int64_t /*began_ms*/, std::int64_t /*parts*/) {}
 
   // ---- Entries that say when they end (runtime/mark.hpp), of a store that finds groups ----
 

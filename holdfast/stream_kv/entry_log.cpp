@@ -167,25 +167,71 @@ Status EntryLog::find_groups(kv::Store<>& store) {
 Status EntryLog::for_each_of_group(kv::Store<>& store, std::string_view group,
                                    StateStore::VisitVersion visit) {
   if (!finds_) HF_RETURN_IF_ERROR(find_groups(store));
-  std::uint32_t read = kNone;  // The block that `pinned` is.
+  std::uint32_t block = kNone;  // That `pinned` is.
+  kv::Pinned pinned;
+  const auto hash = static_cast<std::uint32_t>(hash64(group));
+  return groups_.for_each(hash, [&](std::uint32_t handle) -> Status {
+    if (HF_MUTANT("KS13", places_[handle].tombstone != 0, false)) return {};
+    HF_ASSIGN_OR_RETURN(const auto entry, read(store, handle, block, pinned));
+    if (HF_MUTANT("KS14", StateStore::group_of(entry.key, grouping_) != group, false)) return {};
+    return visit(entry.key, entry.state, handle | kVersion);
+  });
+}
+
+Result<EntryLog::Entry> EntryLog::read(kv::Store<>& store, std::uint32_t handle,
+                                       std::uint32_t& block, kv::Pinned& pinned) const {
+  const Place& place = places_[handle];
+  if (place.block != block) {
+    HF_ASSIGN_OR_RETURN(pinned, store.get_pinned(key_of(blocks_[place.block])));
+    block = place.block;
+  }
+  query::Text rest{pinned.value().data(), pinned.value().size()}, key{}, state{};
+  Entry entry;
+  if (place.at < rest.size) rest = {rest.data + place.at, rest.size - place.at};
+  if (!query::take_raw(rest, entry.handle) || entry.handle != handle ||
+      !query::take_block_entry(rest, key, state))
+    return Error{Errc::kCorrupt, "an entry of the state is not where it was put"};
+  entry.key = view_of(key);
+  entry.state = view_of(state);
+  return entry;
+}
+
+Status EntryLog::prepare_groups(kv::Store<>& store, PutBlock put,
+                                FunctionRef<Status()> write_waiting) {
+  if (finds_) return {};
+  HF_RETURN_IF_ERROR(write(put));
+  HF_RETURN_IF_ERROR(write_waiting());
+  return find_groups(store);
+}
+
+Status EntryLog::end_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch,
+                           PutBlock put) {
+  std::uint32_t block = kNone;
   kv::Pinned pinned;
   const auto hash = static_cast<std::uint32_t>(hash64(group));
   return groups_.for_each(hash, [&](std::uint32_t handle) -> Status {
     const Place& place = places_[handle];
-    if (HF_MUTANT("KS13", place.tombstone != 0, false)) return {};
-    if (place.block != read) {
-      HF_ASSIGN_OR_RETURN(pinned, store.get_pinned(key_of(blocks_[place.block])));
-      read = place.block;
-    }
-    query::Text rest{pinned.value().data(), pinned.value().size()}, key{}, state{};
-    std::uint32_t found = 0;
-    if (place.at < rest.size) rest = {rest.data + place.at, rest.size - place.at};
-    if (!query::take_raw(rest, found) || found != handle ||
-        !query::take_block_entry(rest, key, state))
-      return Error{Errc::kCorrupt, "an entry of the state is not where it was put"};
-    if (HF_MUTANT("KS14", StateStore::group_of(view_of(key), grouping_) != group, false)) return {};
-    return visit(view_of(key), view_of(state), handle | kVersion);
+    // What has an entry of this checkpoint is of another group; its block may not be in the store.
+    if (place.tombstone != 0 || blocks_[place.block].epoch == epoch) return {};
+    HF_ASSIGN_OR_RETURN(const auto entry, read(store, handle, block, pinned));
+    if (HF_MUTANT("KS28", StateStore::group_of(entry.key, grouping_) != group, false)) return {};
+    return end_entry(handle, entry.key, epoch, put);
   });
+}
+
+Result<bool> EntryLog::has_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch) {
+  std::uint32_t block = kNone;
+  kv::Pinned pinned;
+  bool found = false;
+  const auto hash = static_cast<std::uint32_t>(hash64(group));
+  HF_RETURN_IF_ERROR(groups_.for_each(hash, [&](std::uint32_t handle) -> Status {
+    const Place& place = places_[handle];
+    if (place.tombstone != 0 || found) return {};
+    if (blocks_[place.block].epoch == epoch) return found = true, Status();
+    HF_ASSIGN_OR_RETURN(const auto entry, read(store, handle, block, pinned));
+    return found = StateStore::group_of(entry.key, grouping_) == group, Status();
+  }));
+  return found;
 }
 
 // ---- Times ----
@@ -297,19 +343,20 @@ Status EntryLog::write(PutBlock put) {
 // ---- Idle ----
 
 Status EntryLog::end_idle(kv::Store<>& store, std::int64_t oldest_ms, std::int64_t began_ms,
-                          std::uint64_t epoch, PutBlock put) {
+                          std::uint64_t epoch, PutBlock put, Ended ended) {
   const auto count = static_cast<std::uint32_t>(blocks_.size());  // Of those before.
   for (std::uint32_t block = 0; block < count; ++block) {
     const Block& of = blocks_[block];
     // One that has an entry without a time may have others that are older.
     if (of.oldest_ms == kNever || of.epoch == epoch || of.oldest_ms > oldest_ms) continue;
-    HF_RETURN_IF_ERROR(end_idle_of(store, block, oldest_ms, began_ms, epoch, put));
+    HF_RETURN_IF_ERROR(end_idle_of(store, block, oldest_ms, began_ms, epoch, put, ended));
   }
   return {};
 }
 
 Status EntryLog::end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64_t oldest_ms,
-                             std::int64_t began_ms, std::uint64_t epoch, PutBlock put) {
+                             std::int64_t began_ms, std::uint64_t epoch, PutBlock put,
+                             Ended ended) {
   HF_ASSIGN_OR_RETURN(const auto pinned, store.get_pinned(key_of(blocks_[block])));
   auto oldest = kNever;  // Of what stays.
   const auto look_at = [&](const Entry& entry) -> Status {
@@ -319,13 +366,19 @@ Status EntryLog::end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64
       oldest = std::min(oldest, time);
       return {};
     }
-    if (filling_.size() >= kBlockBytes) HF_RETURN_IF_ERROR(write(put));
-    append(entry.handle, entry.key, {}, epoch);
-    put_bytes_ += places_[entry.handle].bytes;
-    return {};
+    HF_RETURN_IF_ERROR(end_entry(entry.handle, entry.key, epoch, put));
+    return ended(entry.key);
   };
   HF_RETURN_IF_ERROR(for_each_entry(pinned.value(), look_at));
   blocks_[block].oldest_ms = HF_MUTANT("KS22", oldest, kNever);
+  return {};
+}
+
+Status EntryLog::end_entry(std::uint32_t handle, std::string_view key, std::uint64_t epoch,
+                           PutBlock put) {
+  if (filling_.size() >= kBlockBytes) HF_RETURN_IF_ERROR(write(put));
+  append(handle, key, {}, epoch);
+  put_bytes_ += places_[handle].bytes;
   return {};
 }
 

@@ -18,6 +18,7 @@
 // Idle       end_idle() puts a tombstone for each entry that has not changed for long enough. Of a
 //            block memory knows the least time of its entries, so that only those are read in which
 //            there is such an entry. An entry may say when it ends in place of when it changed.
+//            end_group() puts one for each entry of a group.
 // Memory     16 bytes per handle, 48 per block, and a block that is being filled; for groups 16 to
 //            20 bytes more per handle.
 // Costs      replace() O(bytes). A checkpoint: O(bytes that changed), amortised.
@@ -80,9 +81,18 @@ class EntryLog {
 
   // What has not changed since `oldest_ms` is gone with the checkpoint `epoch`, of entries of those
   // before it. An entry that does not say when it changed did so at `began_ms`. Nobody holds a
-  // version of such an entry. Before finish().
+  // version of such an entry. Before finish(). ended(key) of each.
+  using Ended = FunctionRef<Status(std::string_view key)>;
   Status end_idle(kv::Store<>& store, std::int64_t oldest_ms, std::int64_t began_ms,
-                  std::uint64_t epoch, PutBlock put);
+                  std::uint64_t epoch, PutBlock put, Ended ended);
+  // Groups can be found during a checkpoint, too. write_waiting(): what put() was given is in the
+  // store behind it.
+  Status prepare_groups(kv::Store<>& store, PutBlock put, FunctionRef<Status()> write_waiting);
+  // Behind prepare_groups(), and before finish(): entries of this group, none of which is of the
+  // checkpoint `epoch`, are gone with it.
+  Status end_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch, PutBlock put);
+  // Whether there may be an entry of this group. The same.
+  Result<bool> has_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch);
   // Before the checkpoint `epoch` is complete: the rest of its entries, and what is wanted of
   // blocks that it does without.
   Status finish(kv::Store<>& store, std::uint64_t epoch, PutBlock put);
@@ -135,7 +145,11 @@ class EntryLog {
   // When it changed; of a tombstone kNever.
   static std::int64_t time_of(const Entry& entry);
   Status end_idle_of(kv::Store<>& store, std::uint32_t block, std::int64_t oldest_ms,
-                     std::int64_t began_ms, std::uint64_t epoch, PutBlock put);
+                     std::int64_t began_ms, std::uint64_t epoch, PutBlock put, Ended ended);
+  Status end_entry(std::uint32_t handle, std::string_view key, std::uint64_t epoch, PutBlock put);
+  // The entry of the handle that counts; it lives as long as `pinned`, which is its block.
+  Result<Entry> read(kv::Store<>& store, std::uint32_t handle, std::uint32_t& block,
+                     kv::Pinned& pinned) const;
   bool is_newest(const Entry& entry, std::uint32_t block) const;
   // A tombstone is, while there is something that it hides.
   static bool is_needed(const Place& place);

@@ -402,25 +402,87 @@ Status KvStateStore::write_group() {
 Status KvStateStore::end_idle_entries(std::uint64_t epoch) {
   const auto put = std::bind_front(&KvStateStore::put_whole_block, this);
   for (const auto& [slice, idle] : idle_) {
+    const bool has_parts = idle.parts != query::kNoSlice;
     HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
-    HF_RETURN_IF_ERROR(log->end_idle(*store_, idle.oldest_ms, idle.began_ms, epoch, put));
+    if (has_parts) HF_RETURN_IF_ERROR(prepare_groups(idle.parts));
+    const auto ended = [&, parts = idle.parts](std::string_view key) {
+      return HF_MUTANT("KS26", has_parts, false) ? end_parts(parts, key) : Status();
+    };
+    // Of these first: what the log has of their keys is to be found yet.
     if (with_singles_.contains(slice))
-      HF_RETURN_IF_ERROR(end_idle_singles(slice, idle.oldest_ms, idle.began_ms));
+      HF_RETURN_IF_ERROR(has_parts ? end_idle_singles_with_parts(slice, idle)
+                                   : end_idle_singles(slice, idle));
+    HF_RETURN_IF_ERROR(log->end_idle(*store_, idle.oldest_ms, idle.began_ms, epoch, put, ended));
   }
   idle_.clear();
   return {};
 }
 
-Status KvStateStore::end_idle_singles(std::int64_t slice, std::int64_t oldest_ms,
-                                      std::int64_t began_ms) {
+Status KvStateStore::prepare_groups(std::int64_t slice) {
+  HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
+  return log->prepare_groups(*store_, std::bind_front(&KvStateStore::put_whole_block, this),
+                             [this] { return write_group(); });
+}
+
+Status KvStateStore::end_idle_singles(std::int64_t slice, const Idle& idle) {
   HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
   for (cursor.first(state_keys_.of_slice(slice)); cursor; cursor.next()) {
     query::Text state{cursor.value().data(), cursor.value().size()};
-    std::int64_t time = began_ms;
-    if (query::take_begin(state, time) && HF_MUTANT("KS23", time <= oldest_ms, false))
+    std::int64_t time = idle.began_ms;
+    if (query::take_begin(state, time) && HF_MUTANT("KS23", time <= idle.oldest_ms, false))
       replaced_.emplace_back(cursor.key());
   }
   return cursor.status();
+}
+
+// An entry must not be there without its parts, nor they without it, should a crash leave one of the
+// records. Of a key that has a later entry the parts are those of that one.
+Status KvStateStore::end_idle_singles_with_parts(std::int64_t slice, const Idle& idle) {
+  std::map<std::string, std::uint64_t> ended;
+  const std::string prefix = state_keys_.of_slice(slice);
+  HF_ASSIGN_OR_RETURN(auto cursor, store_->cursor());
+  for (cursor.first(prefix); cursor; cursor.next()) {
+    std::string_view key = cursor.key().substr(prefix.size());
+    if (key.size() < StateKeys::kEpochBytes)
+      return Error{Errc::kCorrupt, "a key of the state is too short"};
+    const auto epoch = StateKeys::epoch_of(key);
+    key.remove_suffix(StateKeys::kEpochBytes);
+    query::Text state{cursor.value().data(), cursor.value().size()};
+    std::int64_t time = idle.began_ms;
+    if (query::take_begin(state, time) && time <= idle.oldest_ms)
+      ended[std::string(key)] = epoch;
+    else
+      ended.erase(std::string(key));
+  }
+  HF_RETURN_IF_ERROR(cursor.status());
+  if (ended.empty()) return {};
+  HF_RETURN_IF_ERROR(prepare_groups(slice));
+  HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
+  for (auto& [key, version] : ended) {
+    HF_ASSIGN_OR_RETURN(const bool has_later, log->has_group(*store_, key, epoch_ + 1));
+    if (HF_MUTANT("KS27", has_later, false)) {
+      remove_version(slice, key, version);
+      continue;
+    }
+    HF_RETURN_IF_ERROR(end_parts(idle.parts, key));
+    HF_RETURN_IF_ERROR(replace(slice, key, {}, version));
+  }
+  return {};
+}
+
+Status KvStateStore::end_parts(std::int64_t parts, std::string_view key) {
+  std::string group;
+  query::append_size(key.size(), group);
+  group += key;
+  HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(parts));
+  HF_RETURN_IF_ERROR(log->end_group(*store_, group, epoch_ + 1,
+                                    std::bind_front(&KvStateStore::put_whole_block, this)));
+  if (!with_singles_.contains(parts)) return {};
+  HF_ASSIGN_OR_RETURN(auto singles, singles_of_group(parts, group));
+  for (auto& [of_part, single] : singles) {
+    if (!single.state.empty()) HF_RETURN_IF_ERROR(replace(parts, of_part, {}, single.version));
+  }
+  return {};
 }
 
 Status KvStateStore::finish_logs(std::uint64_t epoch) {

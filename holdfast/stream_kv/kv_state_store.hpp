@@ -34,7 +34,8 @@
 //            must not go before what it hides.
 // Idle       What ends since it was idle goes with a checkpoint. Of entries with a key per version
 //            the records are removed behind it; should a crash leave one, it is as old as before,
-//            and ends with a later one.
+//            and ends with a later one. Where an entry has parts in another slice, a group of these
+//            ends with it; then records with a key per version are replaced by ones without bytes.
 // Groups     Entries of a log that replace one another are found by their group (entry_log.hpp). So
 //            a query need not have them in memory, and a restart need not read them.
 // Costs      On byte and line media a fence per block, or per kGroup small ones; one for 'm', and
@@ -92,8 +93,9 @@ class KvStateStore : public StateStore {
   Result<bool> says_times(std::int64_t slice) override;
   Result<std::int64_t> for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
                                          VisitVersion visit) override;
-  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
-    idle_[slice] = {oldest_ms, began_ms};
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                std::int64_t parts) override {
+    idle_[slice] = {oldest_ms, began_ms, parts};
   }
   void drop(std::int64_t slice) override { dropped_.push_back(slice); }
   bool takes_blocks(std::uint64_t& memory_bytes) const override {
@@ -138,7 +140,14 @@ class KvStateStore : public StateStore {
   Result<std::uint64_t> bytes_of_singles(std::int64_t slice, std::uint64_t most);
   // What end_idle() asked for.
   Status end_idle_entries(std::uint64_t epoch);
-  Status end_idle_singles(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms);
+  struct Idle {
+    std::int64_t oldest_ms = 0, began_ms = 0, parts = query::kNoSlice;
+  };
+  Status prepare_groups(std::int64_t slice);
+  Status end_idle_singles(std::int64_t slice, const Idle& idle);
+  Status end_idle_singles_with_parts(std::int64_t slice, const Idle& idle);
+  // The group of this entry's key.
+  Status end_parts(std::int64_t parts, std::string_view key);
   Status finish_logs(std::uint64_t epoch);
   Status remove_obsolete_blocks();
 
@@ -150,10 +159,7 @@ class KvStateStore : public StateStore {
   std::vector<std::pair<std::int64_t, std::uint64_t>> older_;  // Slices and generations.
   std::map<std::int64_t, EntryLog> logs_;                      // By slice.
   std::map<std::int64_t, Grouping> with_singles_;  // Slices that are grouped and have Singles, too.
-  struct Idle {
-    std::int64_t oldest_ms = 0, began_ms = 0;
-  };
-  std::map<std::int64_t, Idle> idle_;  // By slice: what ends with the next checkpoint.
+  std::map<std::int64_t, Idle> idle_;              // By slice: what ends with the next checkpoint.
   // Of entries with a key per version: records that the next checkpoint replaces; those that a
   // completed one has replaced; those without bytes that the next one has, and the last had.
   std::vector<std::string> replaced_, stale_, new_tombstones_, tombstones_;

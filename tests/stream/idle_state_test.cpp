@@ -88,7 +88,7 @@ struct CompiledGroups {
   using Out = query::RowOf<std::int64_t, std::int64_t, std::int64_t>;
   using State = query::StateOf<query::Count, query::SumOfIntegers<std::int64_t>>;
   static constexpr std::int64_t kNode = 0;
-  static constexpr bool kRetracts = kMayRetract, kHoldsValues = false;
+  static constexpr bool kRetracts = kMayRetract;
   static Key key(const Row& row, query::Run&) { return Key(row.get<0>()); }
   static void add(State& state, const Row& row, query::Run&) {
     state.template get<0>().add();
@@ -113,7 +113,7 @@ struct CompiledDistinct {
   using Out = query::RowOf<std::int64_t>;
   using State = query::StateOf<>;
   static constexpr std::int64_t kNode = 0;
-  static constexpr bool kRetracts = false, kHoldsValues = false;
+  static constexpr bool kRetracts = false;
   static Key key(const Row& row, query::Run&) { return Key(row.get<0>()); }
   static void add(State&, const Row&, query::Run&) {}
   static Out out(const Key& key, const State&, query::Run&) { return Out(key.get<0>()); }

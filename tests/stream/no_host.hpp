@@ -36,7 +36,7 @@ class NoHost : public Host {
   void ask_for_checkpoint() override {}
   std::int64_t idle_ms() const override { return 0; }
   std::int64_t now_ms() const override { return 0; }
-  void end_idle(std::int64_t, std::int64_t, std::int64_t) override {}
+  void end_idle(std::int64_t, std::int64_t, std::int64_t, std::int64_t) override {}
   bool put_block(std::int64_t, Text, bool, std::uint64_t&) override { return false; }
   void drop_older(std::int64_t, std::uint64_t) override {}
   bool next_generation(std::int64_t, std::uint64_t&, BlockPlace&) override { return false; }

@@ -158,10 +158,12 @@ class StoreHost final : public query::NoHost {
     if (found) beyond = *found;
     return found.has_value();
   }
+  void ask_for_checkpoint() override { store_.ask_for_checkpoint(); }
   std::int64_t idle_ms() const override { return test_idle_ms; }
   std::int64_t now_ms() const override { return test_clock_ms; }
-  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
-    store_.end_idle(slice, oldest_ms, began_ms);
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                std::int64_t parts) override {
+    store_.end_idle(slice, oldest_ms, began_ms, parts);
   }
 
  private:
@@ -290,6 +292,8 @@ class World {
     process->put_state();
     store_->complete({++epoch_, "m"}).value();
   }
+  // A checkpoint was asked for.
+  bool take_request() { return store_->take_request(); }
   // Of blocks of entries.
   std::size_t bytes() {
     std::size_t bytes = 0;

@@ -47,6 +47,7 @@ class StoredParts {
   std::map<std::string, std::int64_t> read(ValueParts& parts, Random& random) const {
     std::map<std::string, std::int64_t> values;
     std::vector<std::int64_t> numbers;
+    parts.expect(static_cast<std::uint32_t>(parts_.size()));
     for (const auto& part : parts_)
       numbers.insert(
           numbers.begin() + static_cast<std::ptrdiff_t>(random.below(numbers.size() + 1)),
@@ -105,8 +106,12 @@ TEST(ValueParts, WhatComesAndGoesIsThereAgain) {
       if (random.below(3) != 0) continue;
       parts = std::make_unique<ValueParts>();
       ASSERT_EQ(store.read(*parts, random), values) << "seed " << seed << ", round " << round;
-      EXPECT_TRUE(parts->is_whole(static_cast<std::uint32_t>(store.size())));
-      EXPECT_FALSE(parts->is_whole(static_cast<std::uint32_t>(store.size() + 1)));
+      EXPECT_TRUE(parts->end_taking());
+      EXPECT_EQ(parts->count(), store.size());
+      ValueParts more;
+      store.read(more, random);
+      more.expect(static_cast<std::uint32_t>(store.size() + 1));
+      EXPECT_FALSE(more.end_taking());
     }
   }
 }
@@ -161,11 +166,19 @@ TEST(ValueParts, DamagedPartsAreRefused) {
   EXPECT_FALSE(found.take(-1, {"x", 1}, 1, any));
   EXPECT_FALSE(found.take(0, {"", 0}, 1, any));
   EXPECT_FALSE(found.take(0, {"\0\0\0\1a", 5}, 1, any));
-  ValueParts twice;
   const char part[] = "\0\0\0\1a\1\0\0\0\0\0\0";
-  EXPECT_TRUE(twice.take(1, {part, 13}, 1, any));
-  EXPECT_FALSE(twice.is_whole(2));  // The first is missing.
-  EXPECT_FALSE(twice.take(1, {part, 13}, 2, any));
+  const auto are_all = [&](std::vector<std::int64_t> numbers) {
+    ValueParts one;
+    one.expect(2);
+    for (const auto number : numbers)
+      EXPECT_TRUE(one.take(number, {part, 13}, 1, any));
+    return one.end_taking();
+  };
+  EXPECT_TRUE(are_all({1, 0}));
+  EXPECT_FALSE(are_all({1}));
+  EXPECT_FALSE(are_all({1, 1}));
+  EXPECT_FALSE(are_all({0, 1, 2}));
+  EXPECT_FALSE(are_all({0, std::int64_t{1} << 40}));
 }
 
 // ---- Groups that change ----
@@ -315,7 +328,6 @@ struct Compiled {
                      query::OfValues<std::int64_t, query::Extreme<std::int64_t, true>, false>>;
   static constexpr std::int64_t kNode = 0;
   static constexpr bool kRetracts = true;
-  static constexpr bool kHoldsValues = true;
   static Key key(const Row&, query::Run&) { return {}; }
   static void add(State& state, const Row& row, query::Run&) {
     state.get<0>().add(row.get<0>());

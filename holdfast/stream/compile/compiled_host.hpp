@@ -56,8 +56,9 @@ class CompiledHost : public query::Host {
   void ask_for_checkpoint() override { store_->ask_for_checkpoint(); }
   std::int64_t idle_ms() const override { return retention_.idle_ms; }
   std::int64_t now_ms() const override { return now_ms_; }
-  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
-    store_->end_idle(slice, oldest_ms, began_ms);
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                std::int64_t parts) override {
+    store_->end_idle(slice, oldest_ms, began_ms, parts);
   }
   bool put_block(std::int64_t slice, query::Text block, bool in_run,
                  std::uint64_t& generation) override;

@@ -92,16 +92,14 @@ class NodeWriter {
     key("key", "Row", group.keys, 0);
     gather("add", group.aggregates);
     if (retracts) gather("take_back", group.aggregates);
-    const bool holds = graph::RunningAggregate::any_holds_values(group.aggregates, retracts);
     if (changes) constant("bool", "kRetracts", retracts ? "true" : "false");
     if (grouped_join(plan_, number_)) constant("bool", "kIsRemembered", "true");
-    if (!group.windowed) constant("bool", "kHoldsValues", holds ? "true" : "false");
     if (of_rows) {
       constant("std::int64_t", "kRows", std::to_string(group.row_size));
       constant("std::int64_t", "kSlide", std::to_string(group.row_slide));
     }
     if (corrects) constant("std::int64_t", "kLatenessMs", std::to_string(group.lateness_ms));
-    made_.fetches = corrects || of_rows || (!group.windowed && !holds);
+    made_.fetches = changes || of_rows;
     out(group);
     group_times(group);
     made_.member = of_rows            ? "RowWindows"

@@ -10,12 +10,9 @@ namespace {
 
 constexpr std::int64_t kHalfOfSlices = std::int64_t{1} << 49;
 constexpr std::int64_t kParts = 1;  // Of running groups: the slice of the parts of their values.
+constexpr auto kFirstPart = StateStore::Grouping::kFirstPart;
 
-// Of groups that hold values all are in memory: their parts would have to be fetched, too.
-std::optional<StateStore::Grouping> grouping_of(const sql::Group& group, bool retracts) {
-  if (RunningAggregate::any_holds_values(group.aggregates, retracts)) return {};
-  return StateStore::Grouping::kKey;
-}
+Error no_part() { return {Errc::kCorrupt, "a part of the state is none of this query"}; }
 
 std::string key_of_part(std::string_view group, std::size_t aggregate, std::int64_t number) {
   std::string key;
@@ -148,6 +145,11 @@ Status WindowGroups::pass(std::int64_t watermark) {
 }
 
 // ---- That change ----
+bool ChangingGroups::has_parts(const State& state) {
+  return std::any_of(state.aggregates.begin(), state.aggregates.end(),
+                     [](const RunningAggregate& aggregate) { return aggregate.has_parts(); });
+}
+
 Status ChangingGroups::change(State& state, bool adding, const sql::Row& row) const {
   state.rows += adding ? 1 : -1;
   return for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
@@ -174,8 +176,7 @@ void RunningGroups::Codec::append(const State& state, bool whole, std::string& b
 
 bool RunningGroups::Codec::encode_whole(const State& state, std::string& bytes) const {
   append(state, true, bytes);
-  return std::any_of(state.aggregates.begin(), state.aggregates.end(),
-                     [](const RunningAggregate& aggregate) { return aggregate.has_parts(); });
+  return has_parts(state);
 }
 
 bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
@@ -193,13 +194,69 @@ bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
 RunningGroups::RunningGroups(const Parts& parts, bool retracts)
     : ChangingGroups(parts, retracts),
       table_(parts.store, parts.first_slice, Codec{&group_, retracts}, parts.retention,
-             grouping_of(group_, retracts)),
+             StateStore::Grouping::kKey),
+      holds_(RunningAggregate::any_holds_values(group_.aggregates, retracts)),
       sweeps_(parts.retention) {}
 
-// ---- Parts of the values ----
+// ---- Groups that memory may not have ----
 Status RunningGroups::restore() {
-  HF_RETURN_IF_ERROR(table_.restore());
-  if (store() == nullptr) return {};
+  HF_RETURN_IF_ERROR(table_.restore(false, holds_ ? slice(kParts) : query::kNoSlice));
+  if (store() == nullptr || !holds_) return {};
+  if (table_.is_partial()) return group_parts();
+  HF_RETURN_IF_ERROR(restore_parts());
+  for (auto& [key, entry] : table_) {
+    HF_RETURN_IF_ERROR(end_parts(entry.value));
+    table_.hold(0, held_bytes(entry.value));
+  }
+  return {};
+}
+
+std::uint64_t RunningGroups::held_bytes(const State& state) {
+  std::uint64_t bytes = 0;
+  for (const auto& aggregate : state.aggregates)
+    bytes += aggregate.held_bytes();
+  return bytes;
+}
+
+Status RunningGroups::fetch(const std::string& key) {
+  if (!table_.is_partial() || table_.find(key) != table_.end()) return {};
+  HF_RETURN_IF_ERROR(table_.fetch(key));
+  if (!holds_) return {};
+  const auto found = table_.find(key);
+  if (found != table_.end()) return fetch_parts(key, found->second.value);
+  return table_.times() ? forget_parts_of_store(key) : Status();
+}
+
+Status RunningGroups::fetch_parts(const std::string& key, State& state) {
+  if (HF_MUTANT("ST144", has_parts(state), false)) {
+    std::string group;
+    append_part(key, group);
+    HF_RETURN_IF_ERROR(store()->for_each_of_group(
+        slice(kParts), group,
+        [&](std::string_view of_part, std::string_view part, std::uint64_t version) -> Status {
+          of_part.remove_prefix(group.size());
+          return take_part(of_part, state, part, version);
+        }));
+    HF_RETURN_IF_ERROR(end_parts(state));
+  }
+  table_.hold(0, held_bytes(state));
+  return {};
+}
+
+// Of a group that has ended, or of none. What is gone since the last checkpoint is known.
+Status RunningGroups::forget_parts_of_store(const std::string& key) {
+  std::string group;
+  append_part(key, group);
+  return store()->for_each_of_group(
+      slice(kParts), group,
+      [this](std::string_view of_part, std::string_view, std::uint64_t version) -> Status {
+        if (HF_MUTANT("ST145", true, false)) gone_parts_.emplace(of_part, version);
+        return {};
+      });
+}
+
+// ---- Parts of the values ----
+Status RunningGroups::restore_parts() {
   // A crash may have come before an older one was removed.
   std::map<std::string, std::pair<std::string, std::uint64_t>, std::less<>> newest;
   HF_RETURN_IF_ERROR(store()->for_each_version(
@@ -211,32 +268,35 @@ Status RunningGroups::restore() {
         if (part.empty()) newest.erase(place);
         return {};
       }));
-  for (const auto& [key, part] : newest)
-    HF_RETURN_IF_ERROR(take_part(key, part.first, part.second, newest.size()));
-  for (auto& [key, entry] : table_) {
-    for (std::size_t i = 0; i < entry.value.aggregates.size(); ++i) {
-      if (!entry.value.aggregates[i].end_parts(group_.aggregates[i], entry.value.rows,
-                                               store()->keeps_entries()))
-        return Error{Errc::kCorrupt, "of the values of a group some parts are missing"};
-    }
+  for (const auto& [key, part] : newest) {
+    std::string_view rest = key, group;
+    const bool is_key = graph::take_part(rest, group);
+    const auto found = is_key ? table_.find(group) : table_.end();
+    if (found == table_.end()) return no_part();
+    HF_RETURN_IF_ERROR(take_part(rest, found->second.value, part.first, part.second));
   }
   return {};
 }
 
-Status RunningGroups::take_part(std::string_view key, std::string_view part, std::uint64_t version,
-                                std::size_t parts) {
+// `key`: what is behind that of the group.
+Status RunningGroups::take_part(std::string_view key, State& state, std::string_view part,
+                                std::uint64_t version) const {
+  if (key.size() != 16 || part.empty()) return no_part();
   part.remove_prefix(1);  // As of other entries (state_table.hpp).
-  std::string_view rest = key, group;
-  bool taken = graph::take_part(rest, group) && rest.size() == 16;
-  const auto aggregate = static_cast<std::uint64_t>(take_ordered(rest));
-  const auto number = take_ordered(rest);
-  const auto found = taken ? table_.find(group) : table_.end();
-  // Numbers of parts are those from 0 on, so none is larger than there are parts.
-  taken = number >= 0 && static_cast<std::uint64_t>(number) < parts && found != table_.end() &&
-          aggregate < group_.aggregates.size() &&
-          found->second.value.aggregates[aggregate].take_part(group_.aggregates[aggregate], number,
-                                                              part, version);
-  return taken ? Status() : Error{Errc::kCorrupt, "a part of the state is none of this query"};
+  const auto aggregate = static_cast<std::uint64_t>(take_ordered(key));
+  const auto number = take_ordered(key);
+  const bool taken =
+      aggregate < group_.aggregates.size() &&
+      state.aggregates[aggregate].take_part(group_.aggregates[aggregate], number, part, version);
+  return taken ? Status() : no_part();
+}
+
+Status RunningGroups::end_parts(State& state) const {
+  for (std::size_t i = 0; i < state.aggregates.size(); ++i) {
+    if (!state.aggregates[i].end_parts(group_.aggregates[i], state.rows, store()->keeps_entries()))
+      return Error{Errc::kCorrupt, "of the values of a group some parts are missing"};
+  }
+  return {};
 }
 
 Status RunningGroups::put_state() {
@@ -246,12 +306,24 @@ Status RunningGroups::put_state() {
   for (auto& [key, version] : gone_parts_)
     HF_RETURN_IF_ERROR(store()->replace(slice(kParts), key, {}, version));
   gone_parts_.clear();
-  return table_.wants_room() ? table_.leave() : Status();
+  return table_.wants_room() ? leave() : Status();
+}
+
+Status RunningGroups::leave() {
+  if (!holds_) return table_.leave();
+  HF_RETURN_IF_ERROR(group_parts());
+  return table_.leave(slice(kParts));
+}
+
+Status RunningGroups::group_parts() {
+  const auto grouped = store()->group_by(slice(kParts), kFirstPart, 0);
+  return grouped ? Status() : grouped.error();
 }
 
 Status RunningGroups::put_parts(const std::string& key, State& state) {
   Status status;
   std::string bytes;
+  const auto before = held_bytes(state);
   for (std::size_t i = 0; i < state.aggregates.size() && status; ++i) {
     const auto put = [&](std::int64_t number, std::string_view part, query::Mark& mark) {
       const auto key_of_it = key_of_part(key, i, number);
@@ -269,6 +341,7 @@ Status RunningGroups::put_parts(const std::string& key, State& state) {
     };
     state.aggregates[i].put_parts(group_.aggregates[i], retracts_, put, erase);
   }
+  table_.hold(before, held_bytes(state));
   return status;
 }
 
@@ -301,19 +374,21 @@ Status RunningGroups::visit_state(VisitState visit) const {
 }
 
 Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
-  if (std::int64_t oldest = 0; sweeps_.due(oldest))
-    table_.sweep(oldest,
-                 [this](const std::string& key, const State& state) { forget_parts(key, state); });
+  const auto forget = [this](const std::string& key, const State& state) {
+    table_.hold(held_bytes(state), 0);
+    forget_parts(key, state);
+  };
+  if (std::int64_t oldest = 0; sweeps_.due(oldest)) table_.sweep(oldest, forget);
   std::string key;
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(group_.keys, row, key, null));
-  HF_RETURN_IF_ERROR(table_.fetch(key));
+  HF_RETURN_IF_ERROR(fetch(key));
   const auto known = table_.find(key);
   if (known == table_.end()) {
     if (!adds(kind)) return {};  // Of a row that was late, and was never seen.
     State& state = table_.at(key);
     state.aggregates.resize(group_.aggregates.size());
-    HF_RETURN_IF_ERROR(change(state, true, row));
+    HF_RETURN_IF_ERROR(change_held(state, true, row));
     HF_ASSIGN_OR_RETURN(const auto first, row_of(key, state));
     return emit(RowKind::kInsert, first);
   }
@@ -321,10 +396,25 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
     if (table_.times()) table_.changing(known);
     return {};
   }
+  return change_known(known, kind, row);
+}
+
+Status RunningGroups::change_held(State& state, bool adding, const sql::Row& row) {
+  if (!holds_ || !table_.is_bounded()) return change(state, adding, row);
+  table_.look_at_room();
+  const auto before = held_bytes(state);
+  const auto changed = change(state, adding, row);
+  table_.hold(before, held_bytes(state));
+  return changed;
+}
+
+Status RunningGroups::change_known(Table::iterator known, RowKind kind, const sql::Row& row) {
+  const std::string& key = known->first;
   HF_ASSIGN_OR_RETURN(const auto before, row_of(key, known->second.value));
   State& state = table_.changing(known);
-  HF_RETURN_IF_ERROR(change(state, adds(kind), row));
+  HF_RETURN_IF_ERROR(change_held(state, adds(kind), row));
   if (state.rows == 0) {
+    table_.hold(held_bytes(state), 0);
     forget_parts(key, state);
     table_.erase(known);
     return emit(RowKind::kDelete, before);
@@ -336,7 +426,7 @@ Status RunningGroups::take(std::size_t, RowKind kind, const sql::Row& row) {
 // Without keys there is a group even where there was no row.
 Status RunningGroups::pass(std::int64_t watermark) {
   if (watermark != kEndOfTime || !group_.keys.empty()) return {};
-  HF_RETURN_IF_ERROR(table_.fetch(""));
+  HF_RETURN_IF_ERROR(fetch(""));
   if (!table_.empty()) return {};
   State none;
   none.aggregates.resize(group_.aggregates.size());

@@ -133,13 +133,15 @@ class ChangingGroups : public Operator {
   Status change(State& state, bool adding, const sql::Row& row) const;
   // Without its window.
   Result<sql::Row> row_of(std::string_view key, const State& state) const;
+  static bool has_parts(const State& state);
 
   const sql::Group& group_;
   const bool retracts_;
 };
 
 // Groups without a window: each change of a group's row goes out. A group is fetched when a row of
-// it comes, but for groups that hold values.
+// it comes, with all of its values. One that is used must fit memory; it leaves with each checkpoint
+// where it is larger than what the operator may have.
 //
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
 //        (compile/runtime/value_parts.hpp), where they are many and the store keeps what it was
@@ -170,13 +172,26 @@ class RunningGroups : public ChangingGroups {
    private:
     void append(const State& state, bool whole, std::string& bytes) const;
   };
-  // There are so many parts of all groups.
-  Status take_part(std::string_view key, std::string_view part, std::uint64_t version,
-                   std::size_t parts);
+  using Table = StateTable<State, Codec>;
+  static std::uint64_t held_bytes(const State& state);
+  // The group of this key is in memory from now on.
+  Status fetch(const std::string& key);
+  Status fetch_parts(const std::string& key, State& state);
+  Status forget_parts_of_store(const std::string& key);
+  Status group_parts();
+  Status restore_parts();
+  Status take_part(std::string_view key, State& state, std::string_view part,
+                   std::uint64_t version) const;
+  Status end_parts(State& state) const;
   Status put_parts(const std::string& key, State& state);
+  Status leave();
   void forget_parts(const std::string& key, const State& state);
+  Status change_held(State& state, bool adding, const sql::Row& row);
+  // What was shown of it changes.
+  Status change_known(Table::iterator known, RowKind kind, const sql::Row& row);
 
-  StateTable<State, Codec> table_;
+  Table table_;
+  const bool holds_;                                 // An aggregate holds values.
   std::map<std::string, std::uint64_t> gone_parts_;  // Versions the store still has.
   Sweeps sweeps_;
 };

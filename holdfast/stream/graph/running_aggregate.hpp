@@ -51,6 +51,8 @@ class RunningAggregate {
   using ErasePart = FunctionRef<void(std::int64_t number, const query::Mark&)>;
 
   bool has_parts() const { return parts_ != nullptr; }
+  // About, in memory, of values.
+  std::uint64_t held_bytes() const;
   // A checkpoint, before append_bytes(). False: put() said so.
   bool put_parts(const sql::Aggregate& aggregate, bool retracts, PutPart put, ErasePart erase);
   void for_each_part(ErasePart visit) const;
@@ -69,12 +71,13 @@ class RunningAggregate {
   using Values = std::map<std::string, std::int64_t, Order>;
 
   Values& values_of(const sql::Aggregate& aggregate);
+  void erase(Values::iterator place);
   void note(const std::string& value, std::int64_t change);
 
   sql::Accumulator sum_;
-  Values values_;  // By their bytes.
+  Values values_;                  // By their bytes.
+  std::uint64_t value_bytes_ = 0;  // Of these.
   std::unique_ptr<query::ValueParts> parts_;
-  std::uint32_t wanted_parts_ = 0;  // While they are taken.
 };
 
 }  // namespace holdfast::stream::graph

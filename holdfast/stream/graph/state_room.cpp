@@ -1,22 +1,15 @@
 #include "state_room.hpp"
 
-#include <algorithm>
 #include <variant>
-
-#include <holdfast/stream/graph/running_aggregate.hpp>
 
 namespace holdfast::stream::graph {
 namespace {
 
-class FindRoom {
- public:
-  explicit FindRoom(bool retracts) : retracts_(retracts) {}
-
+struct FindRoom {
   StateRoom operator()(const sql::Group& group) const {
     if (group.lateness_ms != 0 || group.row_size != 0) return StateRoom::kEntries;
     if (group.windowed) return group.by_columns ? StateRoom::kMemory : StateRoom::kWindows;
-    const bool holds = RunningAggregate::any_holds_values(group.aggregates, retracts_);
-    return holds ? StateRoom::kMemory : StateRoom::kEntries;
+    return StateRoom::kEntries;
   }
   StateRoom operator()(const sql::DelayChanges&) const { return StateRoom::kMemory; }
   StateRoom operator()(const sql::Join& join) const {
@@ -33,23 +26,16 @@ class FindRoom {
   StateRoom operator()(const Other&) const {
     return StateRoom::kNone;
   }
-
- private:
-  const bool retracts_;
 };
 
 }  // namespace
 
-StateRoom state_room(const sql::Plan& plan, const sql::Node& node) {
-  const bool retracts = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                    [&](auto input) { return plan.nodes[input].updating; });
-  return std::visit(FindRoom(retracts), node.what);
-}
+StateRoom state_room(const sql::Node& node) { return std::visit(FindRoom(), node.what); }
 
 std::string text_of_state(const sql::Plan& plan, std::size_t number, const std::string& state) {
   std::string in_memory, in_store;
   for (const auto& node : plan.nodes) {
-    const auto room = state_room(plan, node);
+    const auto room = state_room(node);
     if (room == StateRoom::kNone) continue;
     const bool leaves = (room == StateRoom::kWindows && state != "dram") ||
                         (room == StateRoom::kEntries && state == "kv");

@@ -18,7 +18,7 @@ enum class StateRoom : std::uint8_t {
   kEntries,  // The same, of a store that finds groups.
 };
 
-StateRoom state_room(const sql::Plan& plan, const sql::Node& node);
+StateRoom state_room(const sql::Node& node);
 // Of the query of this number, with this `--state`: its operators, by where their state is.
 std::string text_of_state(const sql::Plan& plan, std::size_t number, const std::string& state);
 

@@ -194,7 +194,8 @@ class StateTable {
   }
   // Called with a checkpoint, after put_all(): what lives until then, or less long, has ended.
   void end_until(std::int64_t time) {
-    if (partial_) store_->end_idle(slice_, time, std::numeric_limits<std::int64_t>::max());
+    constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
+    if (partial_) store_->end_idle(slice_, time, kEnd, query::kNoSlice);
   }
   // Whether all entries of the store say until when they live, and are grouped: those of an earlier
   // build do not.
@@ -203,24 +204,45 @@ class StateTable {
     return store_->says_times(slice_);
   }
 
+  // Now and then: a checkpoint is asked for where they are too many, without the largest one, which
+  // would come again.
+  void look_at_room() {
+    if (++steps_ % kStepsBetweenLooks != 0 || !grouping_) return;
+    if (memory() - HF_MUTANT("ST147", std::min(largest_bytes_, held_bytes_), 0) > memory_bytes_)
+      store_->ask_for_checkpoint();
+  }
+  // Where memory is bounded the owner says what an entry holds that its bytes in a checkpoint do not
+  // show.
+  bool is_bounded() const { return grouping_.has_value(); }
+  void hold(std::uint64_t before, std::uint64_t now) {
+    held_bytes_ += now - before;
+    largest_bytes_ = std::max(largest_bytes_, now);
+  }
+
   // They are too many for memory, or what the store has is to be swept.
   bool wants_room() const { return has_no_room() || sweeps_store_; }
-  // Called after put_all(), for a table that is grouped: all entries leave memory.
-  Status leave() {
+  // Called after put_all(), for a table that is grouped: all entries leave memory. `parts`: as of
+  // StateStore::end_idle().
+  Status leave(std::int64_t parts = query::kNoSlice) {
     if (!grouping_) return {};
     HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, 0));
     if (!partial_) return {};
     entries_.clear();
-    if (std::exchange(sweeps_store_, false)) store_->end_idle(slice_, oldest_ms_, began_ms_);
+    held_bytes_ = 0;
+    if (std::exchange(sweeps_store_, false)) store_->end_idle(slice_, oldest_ms_, began_ms_, parts);
     return {};
   }
 
-  // `whole`: all are to be in memory.
-  Status restore(bool whole = false) {
+  // `whole`: all are to be in memory. `parts`: a slice that has parts of the entries.
+  Status restore(bool whole = false, std::int64_t parts = query::kNoSlice) {
     if (store_ == nullptr) return {};
     if (grouping_ && !whole) {
       const auto few = std::min(kFewBytes, memory_bytes_);
       HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, few));
+      if (HF_MUTANT("ST146", !partial_ && parts != query::kNoSlice, false)) {
+        HF_ASSIGN_OR_RETURN(partial_, store_->group_by(parts, kFirstPart, few));
+        if (partial_) HF_RETURN_IF_ERROR(store_->group_by(slice_, *grouping_, 0));
+      }
       if (partial_) return {};
     }
     return store_->for_each_version(
@@ -244,6 +266,7 @@ class StateTable {
     for (auto& [key, version] : gone_)
       HF_RETURN_IF_ERROR(store_->replace(slice_, key, {}, version));
     gone_.clear();
+    largest_bytes_ = 0;
     for (const auto& key : changed_) {
       const auto found = entries_.find(key);
       if (found == entries_.end() || !found->second.changed) continue;
@@ -255,17 +278,14 @@ class StateTable {
   }
 
  private:
+  static constexpr auto kFirstPart = StateStore::Grouping::kFirstPart;
   static constexpr std::uint64_t kFewBytes = 1 << 20;  // They are read at once.
   static constexpr std::uint64_t kStepsBetweenLooks = 4096;
 
   // About what the entries take in memory: each is several times as large as in a checkpoint.
   std::uint64_t memory() const {
     constexpr std::uint64_t kMemoryOfEntry = 400;
-    return kMemoryOfEntry * size() + 2 * bytes();
-  }
-  // Now and then: a checkpoint is asked for where they are too many.
-  void look_at_room() {
-    if (++steps_ % kStepsBetweenLooks == 0 && has_no_room()) store_->ask_for_checkpoint();
+    return kMemoryOfEntry * size() + 2 * bytes() + held_bytes_;
   }
   bool has_no_room() const { return grouping_ && memory() > memory_bytes_; }
 
@@ -358,6 +378,8 @@ class StateTable {
   std::optional<StateStore::Grouping> grouping_;  // Of a store that finds groups.
   std::uint64_t memory_bytes_ = 0;
   std::uint64_t steps_ = 0;  // Entries asked for by at(), groups that were fetched.
+  // hold(), and of that the largest entry since the last checkpoint.
+  std::uint64_t held_bytes_ = 0, largest_bytes_ = 0;
   bool partial_ = false;
   bool sweeps_store_ = false;  // The next checkpoint ends what the store has.
   std::int64_t began_ms_ = 0, oldest_ms_ = std::numeric_limits<std::int64_t>::min();

@@ -304,8 +304,18 @@ class HasParts {
   void for_each_part(const Visit& visit) const {
     if (parts_ != nullptr) parts_->for_each(visit);
   }
+  bool has_parts() const { return parts_ != nullptr; }
 
  protected:
+  // What stands in the entry where the values are in parts.
+  bool expect_parts(Text& bytes) {
+    std::uint32_t count = 0;
+    if (!take_raw(bytes, count)) return false;
+    parts_ = std::make_unique<ValueParts>();
+    parts_->expect(count);
+    return true;
+  }
+  std::uint64_t bytes_of_parts() const { return parts_ == nullptr ? 0 : parts_->bytes(); }
   void note(const std::string& value, std::int64_t change) {
     if (parts_ != nullptr) [[unlikely]]
       parts_->note({value.data(), value.size()}, change);
@@ -353,7 +363,7 @@ class Distinct : public HasParts {
   }
   void append(std::string& bytes) const {
     if (parts_ != nullptr) {
-      append_raw(~std::uint64_t{0}, bytes);
+      append_raw(kInParts, bytes);
       return append_raw(parts_->count(), bytes);
     }
     append_raw(static_cast<std::uint64_t>(values_.entries().size()), bytes);
@@ -369,32 +379,51 @@ class Distinct : public HasParts {
   bool take(Text& bytes) {
     std::uint64_t count = 0;
     if (!take_raw(bytes, count)) return false;
+    if (count == kInParts) return expect_parts(bytes);
     for (; count > 0; --count) {
       std::uint32_t size = 0;
-      Key key;
-      if (!take_raw(bytes, size) || bytes.size < size || !key.take({bytes.data, size}))
+      if (!take_raw(bytes, size) || bytes.size < size || !take_value_of({bytes.data, size}))
         return false;
-      insert(key);
       bytes.data += size;
       bytes.size -= size;
     }
     return true;
   }
+  bool take_part(std::int64_t number, Text part, std::uint64_t version) {
+    return parts_ != nullptr &&
+           parts_->take(number, part, version, [this](Text value, std::int64_t by) {
+             return by == 1 && take_value_of(value);
+           });
+  }
+  // Behind take() and all parts. `rows`: of the group. False: no run has written it.
+  bool end_taking(std::int64_t) { return parts_ == nullptr || parts_->end_taking(); }
+  // About, in memory.
+  std::uint64_t held_bytes() const {
+    return values_.bytes() + values_.text_bytes() + bytes_of_parts();
+  }
 
  private:
   using Key = KeyOf<T>;
   struct Nothing {};
+  static constexpr std::uint64_t kInParts = ~std::uint64_t{0};
 
   void insert(const Key& key) {
-    const auto before = values_.entries().size();
-    values_.at(key, key.hash());
-    if (values_.entries().size() == before) return;
-    if constexpr (!depends_on_order<Inner>) inner_.add(key.template get<0>());
-    if (parts_ == nullptr) [[likely]]
+    if (!is_fresh(key) || parts_ == nullptr) [[likely]]
       return;
     std::string bytes;
     key.append(bytes);
     note(bytes, 1);
+  }
+  bool is_fresh(const Key& key) {
+    const auto before = values_.entries().size();
+    values_.at(key, key.hash());
+    if (values_.entries().size() == before) return false;
+    if constexpr (!depends_on_order<Inner>) inner_.add(key.template get<0>());
+    return true;
+  }
+  bool take_value_of(Text bytes) {
+    Key key;
+    return key.take(bytes) && !key.has_null() && is_fresh(key);
   }
 
   Table<Key, Nothing, 2> values_;
@@ -416,10 +445,10 @@ class OfValues : public HasParts {
     if (!value.known) return;
     auto bytes = bytes_of(value);
     note(bytes, 1);
-    [[maybe_unused]] const auto times = ++values_[std::move(bytes)];
-    if constexpr (kSubtracts) {
-      if (times == 1) inner_.add(value);
-    }
+    const auto place = values_.try_emplace(std::move(bytes), 0).first;
+    if (++place->second != 1) return;
+    take_room(place->first.size());
+    if constexpr (kSubtracts) inner_.add(value);
   }
   void take_back(const Maybe<T>& value) {
     if (!value.known) return;
@@ -427,7 +456,7 @@ class OfValues : public HasParts {
     if (found == values_.end()) return;
     note(found->first, -1);
     if (--found->second != 0) return;
-    values_.erase(found);
+    erase(found);
     if constexpr (kSubtracts) inner_.take_back(value);
   }
   auto result(Run& run) const {
@@ -456,7 +485,7 @@ class OfValues : public HasParts {
   }
   void append(std::string& bytes) const {
     if (parts_ != nullptr) {
-      append_ordered(-1, bytes);
+      append_ordered(kInParts, bytes);
       return append_raw(parts_->count(), bytes);
     }
     std::vector<const typename Values::value_type*> by_bytes;
@@ -474,21 +503,57 @@ class OfValues : public HasParts {
   bool take(Text& bytes) {
     std::int64_t count = 0, times = 0;
     if (!take_ordered(bytes, count)) return false;
+    if (count == kInParts) return expect_parts(bytes);
     for (; count > 0; --count) {
-      Text part;
-      if (!take_part(bytes, part) || !take_ordered(bytes, times)) return false;
-      Text rest = part;
-      Maybe<T> value;
-      if (!take_value(rest, value) || !value.known || rest.size != 0) return false;
-      values_[std::string(part.data, part.size)] = times;
-      if constexpr (kSubtracts) inner_.add(value);
+      Text value;
+      if (!query::take_part(bytes, value) || !take_ordered(bytes, times) || !is_value(value))
+        return false;
+      const auto [place, fresh] = values_.emplace(std::string(value.data, value.size), times);
+      if (!fresh || times < 1) return false;
+      take_room(value.size);
+      if constexpr (kSubtracts) inner_.add(value_of(place->first));
     }
     return true;
+  }
+  // Values may be there less than never until another part comes.
+  bool take_part(std::int64_t number, Text part, std::uint64_t version) {
+    return parts_ != nullptr &&
+           parts_->take(number, part, version, [this](Text value, std::int64_t by) {
+             if (!is_value(value)) return false;
+             const auto [place, fresh] =
+                 values_.try_emplace(std::string(value.data, value.size), 0);
+             if (fresh) take_room(value.size);
+             if (__builtin_add_overflow(place->second, by, &place->second)) return false;
+             if (place->second == 0) erase(place);
+             return true;
+           });
+  }
+  // Behind take() and all parts. `rows`: of the group. False: no run has written it.
+  bool end_taking(std::int64_t rows) {
+    if (parts_ != nullptr && !parts_->end_taking()) return false;
+    for (const auto& [bytes, times] : values_) {
+      if (times < 1 || times > rows) return false;  // A row has it once.
+      if constexpr (kSubtracts) {
+        if (parts_ != nullptr) inner_.add(value_of(bytes));
+      }
+    }
+    return true;
+  }
+  // About, in memory.
+  std::uint64_t held_bytes() const {
+    constexpr std::uint64_t kNode = 48;  // Of a tree, with what the memory for it takes.
+    return values_.size() * (kNode + sizeof(typename Values::value_type)) + long_bytes_ +
+           bytes_of_parts();
   }
 
  private:
   static constexpr bool kSubtracts = !kExtreme && !kSingle && !depends_on_order<Inner>;
+  static constexpr std::int64_t kInParts = -1;
 
+  static bool is_value(Text bytes) {
+    Maybe<T> value;
+    return take_value(bytes, value) && value.known && bytes.size == 0;
+  }
   static Maybe<T> value_of(const std::string& bytes) {
     Text rest{bytes.data(), bytes.size()};
     Maybe<T> value;
@@ -513,13 +578,28 @@ class OfValues : public HasParts {
   using Values = std::map<std::string, std::int64_t, Order>;
   struct Nothing {};
 
+  // Of a value's bytes, beyond what stands in its node.
+  static std::uint64_t long_bytes(std::uint64_t size) {
+    constexpr std::uint64_t kShort = 15, kBlock = 16;
+    return size <= kShort ? 0 : size + kBlock;
+  }
+  void take_room(std::uint64_t size) { long_bytes_ += long_bytes(size); }
+  void erase(typename Values::iterator place) {
+    long_bytes_ -= long_bytes(place->first.size());
+    values_.erase(place);
+  }
+
   Values values_;
+  std::uint64_t long_bytes_ = 0;
   [[no_unique_address]] std::conditional_t<kSubtracts, Inner, Nothing> inner_;
 };
 
 // All aggregates of a group.
 template <class... Aggregates>
 struct StateOf {
+  // Whether one of them holds values.
+  static constexpr bool kHoldsValues = (std::is_base_of_v<HasParts, Aggregates> || ...);
+
   std::tuple<Aggregates...> all;
 
   template <std::size_t kNumber>
@@ -537,24 +617,53 @@ struct StateOf {
   // Visits the aggregates that hold values: visit(number, aggregate) -> go on.
   template <class Visit>
   bool for_each_of_values(const Visit& visit) {
-    return for_each_of_values(visit, std::index_sequence_for<Aggregates...>());
+    return for_each_of_values(*this, visit, std::index_sequence_for<Aggregates...>());
   }
-  // False: the bytes are no such state, or there are more of them.
-  bool take(Text bytes) {
+  template <class Visit>
+  bool for_each_of_values(const Visit& visit) const {
+    return for_each_of_values(*this, visit, std::index_sequence_for<Aggregates...>());
+  }
+  bool has_parts() const {
+    return !for_each_of_values([](std::int64_t, const auto& one) { return !one.has_parts(); });
+  }
+  // About, in memory, of values.
+  std::uint64_t held_bytes() const {
+    std::uint64_t bytes = 0;
+    for_each_of_values(
+        [&](std::int64_t, const auto& one) { return bytes += one.held_bytes(), true; });
+    return bytes;
+  }
+  // False: the bytes are no such state, or there are more of them, or values are in parts.
+  bool take(Text bytes) { return take_first(bytes) && !has_parts(); }
+  // The same, but parts may follow, and end_taking() does.
+  bool take_first(Text bytes) {
     const bool taken = std::apply([&](auto&... each) { return (each.take(bytes) && ...); }, all);
     return taken && bytes.size == 0;
   }
+  bool take_part(std::int64_t aggregate, std::int64_t number, Text part, std::uint64_t version) {
+    bool taken = false;
+    for_each_of_values([&](std::int64_t one, auto& values) {
+      if (one == aggregate) taken = values.take_part(number, part, version);
+      return true;
+    });
+    return taken;
+  }
+  // `rows`: of the group.
+  bool end_taking(std::int64_t rows) {
+    return for_each_of_values([&](std::int64_t, auto& values) { return values.end_taking(rows); });
+  }
 
  private:
-  template <class Visit, std::size_t... kNumbers>
-  bool for_each_of_values(const Visit& visit, std::index_sequence<kNumbers...>) {
+  template <class Self, class Visit, std::size_t... kNumbers>
+  static bool for_each_of_values([[maybe_unused]] Self& self, const Visit& visit,
+                                 std::index_sequence<kNumbers...>) {
     [[maybe_unused]] const auto one = [&](std::int64_t number, auto& aggregate) {
       if constexpr (std::is_base_of_v<HasParts, std::decay_t<decltype(aggregate)>>)
         return visit(number, aggregate);
       else
         return true;
     };
-    return (one(kNumbers, get<kNumbers>()) && ...);
+    return (one(kNumbers, self.template get<kNumbers>()) && ...);
   }
   template <std::size_t... kNumbers>
   void merge(const StateOf& other, std::index_sequence<kNumbers...>) {

@@ -14,7 +14,6 @@
 //   time(row), kSizeMs, kSlideMs, kOffsetMs       by slices; and kCumulates (slices.hpp)
 //   start(row), end(row)                          by columns
 //   kRetracts                                     rows may be taken back
-//   kHoldsValues                                  of changing groups: an aggregate holds values
 //   kIsRemembered                                 rows of a join may know their group; else it is
 //                                                 not there
 #pragma once
@@ -204,10 +203,12 @@ class WindowGroups {
   Places places_;
 };
 
-// Groups are fetched when a row of them comes, but for those that hold values.
+// Groups are fetched when a row of them comes, with all of their values.
 //
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
 //        (value_parts.hpp), where they are many and the store keeps what it was given.
+// Memory A group that is used must fit. One that is larger than what the operator may have leaves
+//        memory with each checkpoint, and asks for none before its time.
 template <class Definition>
 class RunningGroups {
   using Row = typename Definition::Row;
@@ -218,8 +219,8 @@ class RunningGroups {
  public:
   explicit RunningGroups(Run& run)
       : run_(run),
-        stored_(run.host, kSlice, kGrouping, run.host.idle_ms()),
-        parts_(run.host, kSlice + 1) {}
+        stored_(run.host, kSlice, Grouping::kKey, run.host.idle_ms()),
+        parts_(run.host, kParts, Grouping::kFirstPart) {}
 
   template <class Graph>
   void take(Graph& graph, Change change, const Row& row) {
@@ -228,7 +229,7 @@ class RunningGroups {
     if (run_.failed) return;
     auto* known = find(key);
     if (run_.failed) return;
-    stored_.took_row([this] { return bytes(); });
+    stored_.took_row([this] { return bytes() - std::min(largest_bytes_, held_bytes_); });
     if (known == nullptr) {
       if (!adds(change)) return;  // Of a row that was late, and was never seen.
       known = &groups_.at(key, key.hash());
@@ -249,7 +250,7 @@ class RunningGroups {
     if (known->value.rows == 0) {
       erase_stored(*known);
       const auto row_before = before.row();
-      groups_.erase(*known);
+      erase(*known);
       return Definition::give(graph, Change::kDelete, row_before);
     }
     const Out after = Definition::out(known->key, known->value.state, run_);
@@ -267,19 +268,16 @@ class RunningGroups {
     }
   }
   void set_watermark(std::int64_t) {}
-  void adopt_stored(std::int64_t) { stored_.become_partial(); }
+  void adopt_stored(std::int64_t) {
+    stored_.become_partial();
+    parts_.become_partial();
+  }
   bool adopt(const GraphEntry& entry) {
-    Text state = entry.state;
     auto& stored = entry.slice == kSlice ? stored_ : parts_;
-    if (state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
-    Key key;
-    if (entry.slice != kSlice || !key.take(entry.key)) return false;
-    auto& known = groups_.at(key);
-    known.value.mark = {entry.version, entry.changed};
-    if (!stored_.take_begin(state, known.value.mark) || !take_ordered(state, known.value.rows) ||
-        !known.value.state.take(state))
-      return false;
-    if (entry.changed) groups_.note(known);
+    if (entry.state.size == 0) return stored.adopt_gone(entry.key, entry.version), true;
+    auto* const known = entry.slice == kSlice ? take_entry(entry) : nullptr;
+    if (known == nullptr || !end_taking(*known)) return false;
+    if (entry.changed) groups_.note(*known);
     return true;
   }
   bool put_state() {
@@ -288,17 +286,18 @@ class RunningGroups {
     if (!(stored_.keeps() ? groups_.for_each_noted(put_entry) : groups_.for_each(put_entry)))
       return false;
     if (!parts_.put_gone()) return false;  // Those that were written anew are among them.
+    largest_bytes_ = 0;
     if (!stored_.wants_room(bytes())) return true;
     groups_ = {};
-    return stored_.leave();
+    held_bytes_ = 0;
+    return (!State::kHoldsValues || parts_.group()) &&
+           stored_.leave(State::kHoldsValues ? kParts : kNoSlice);
   }
 
   static constexpr std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
-  static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
-  static constexpr auto kGrouping =
-      Definition::kHoldsValues ? std::nullopt : std::optional(Grouping::kKey);
+  static constexpr std::int64_t kSlice = first_slice(Definition::kNode), kParts = kSlice + 1;
   struct Group {
     std::int64_t rows = 0;
     State state;
@@ -311,9 +310,15 @@ class RunningGroups {
     groups_.for_each([this](Entry& entry) {
       if (!stored_.is_idle(entry.value.mark)) return true;
       erase_stored(entry);
-      groups_.erase(entry);
+      erase(entry);
       return true;
     });
+  }
+  void erase(Entry& entry) {
+    if constexpr (State::kHoldsValues) {
+      if (stored_.is_bounded()) held_bytes_ -= entry.value.state.held_bytes();
+    }
+    groups_.erase(entry);
   }
   // None: null.
   Entry* find(const Key& key) {
@@ -334,25 +339,84 @@ class RunningGroups {
     return known == nullptr && stored_.is_partial() ? fetch(key, hash) : known;
   }
   // A group that memory may not have. None: null.
-  Entry* fetch(const Key& key, std::uint64_t hash) {
+  [[gnu::noinline]] Entry* fetch(const Key& key, std::uint64_t hash) {
     const auto take = [this](Text bytes, Text state, std::uint64_t version) {
-      return adopt({kSlice, bytes, state, version, false});
+      return take_entry({kSlice, bytes, state, version, false}) != nullptr;
     };
     run_.failed = !stored_.fetch([&](std::string& bytes) { key.append(bytes); }, take);
-    return groups_.find(key, hash);
+    auto* const known = groups_.find(key, hash);
+    if constexpr (State::kHoldsValues) {
+      // Of a group that has ended they go.
+      const bool wants_parts = known == nullptr ? stored_.ends() : known->value.state.has_parts();
+      if (!run_.failed && wants_parts) run_.failed = !fetch_parts(key, known);
+    }
+    if (run_.failed || known == nullptr) return nullptr;
+    if (end_taking(*known)) return known;
+    run_.host.refuse_entry();
+    run_.failed = true;
+    return nullptr;
+  }
+  bool fetch_parts(const Key& key, Entry* known) {
+    const auto take = [&](Text bytes, Text part, std::uint64_t version) {
+      if (known == nullptr) return parts_.adopt_gone(bytes, version), true;
+      Text rest = bytes, group;
+      std::int64_t aggregate = 0, number = 0;
+      Mark unused;
+      return take_part(rest, group) && take_ordered(rest, aggregate) &&
+             take_ordered(rest, number) && rest.size == 0 && parts_.take_begin(part, unused) &&
+             known->value.state.take_part(aggregate, number, part, version);
+    };
+    return parts_.fetch([&](std::string& bytes) { append_key_part(key, bytes); }, take);
+  }
+  // None of this query: null. Behind the last of its parts follows end_taking().
+  Entry* take_entry(const GraphEntry& entry) {
+    Text state = entry.state;
+    Key key;
+    if (!key.take(entry.key)) return nullptr;
+    auto& known = groups_.at(key);
+    known.value.mark = {entry.version, entry.changed};
+    const bool taken = stored_.take_begin(state, known.value.mark) &&
+                       take_ordered(state, known.value.rows) && known.value.rows >= 0 &&
+                       known.value.state.take_first(state);
+    return taken ? &known : nullptr;
+  }
+  bool end_taking(Entry& known) {
+    if constexpr (State::kHoldsValues) {
+      if (!known.value.state.end_taking(known.value.rows)) return false;
+      if (stored_.is_bounded()) hold(0, known.value.state.held_bytes());
+    }
+    return true;
   }
   std::uint64_t bytes() const {
-    return groups_.bytes() + groups_.size() * stored_.bytes_of_entry();
+    return groups_.bytes() + groups_.size() * stored_.bytes_of_entry() + held_bytes_;
+  }
+  // What happens to the values of a group shows in the memory that they take.
+  template <class Act>
+  void holding(Entry& entry, const Act& act) {
+    if constexpr (State::kHoldsValues) {
+      if (!stored_.is_bounded()) return act();
+      const auto before = entry.value.state.held_bytes();
+      act();
+      hold(before, entry.value.state.held_bytes());
+    } else {
+      act();
+    }
+  }
+  void hold(std::uint64_t before, std::uint64_t now) {
+    held_bytes_ += now - before;
+    largest_bytes_ = std::max(largest_bytes_, now);
   }
   void note(Entry& entry) {
     if (stored_.change(entry.value.mark)) groups_.note(entry);
   }
   void gather(Entry& entry, bool adding, const Row& row) {
     entry.value.rows += adding ? 1 : -1;
-    if constexpr (Definition::kRetracts) {
-      if (!adding) return Definition::take_back(entry.value.state, row, run_);
-    }
-    Definition::add(entry.value.state, row, run_);
+    holding(entry, [&] {
+      if constexpr (Definition::kRetracts) {
+        if (!adding) return Definition::take_back(entry.value.state, row, run_);
+      }
+      Definition::add(entry.value.state, row, run_);
+    });
   }
   template <class Graph>
   void show(Graph& graph, Change change, const Key& key, const State& state) {
@@ -392,18 +456,22 @@ class RunningGroups {
     });
   }
   bool put(Entry& entry) {
-    if (stored_.keeps() && !put_parts(entry)) return false;
-    return stored_.put(
-        entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); },
-        [&](std::string& bytes) {
-          append_ordered(entry.value.rows, bytes);
-          entry.value.state.append(bytes);
-        });
+    bool parts = true;
+    if (stored_.keeps()) holding(entry, [&] { parts = put_parts(entry); });
+    return parts && stored_.put(
+                        entry.value.mark, [&](std::string& bytes) { entry.key.append(bytes); },
+                        [&](std::string& bytes) {
+                          append_ordered(entry.value.rows, bytes);
+                          entry.value.state.append(bytes);
+                        });
   }
 
   Run& run_;
   StoredEntries<Definition> stored_, parts_;
   KeyedValues<Key, Group> groups_;
+  // Where the operator may have so much memory only: what the values of groups take, and those of
+  // the largest group that changed since the last checkpoint.
+  std::uint64_t held_bytes_ = 0, largest_bytes_ = 0;
 };
 
 }  // namespace holdfast::query

@@ -12,8 +12,8 @@
 namespace holdfast::query {
 
 // Changes with any declaration here.
-#define HOLDFAST_QUERY_ENTRY holdfast_query_11
-#define HOLDFAST_GRAPH_ENTRY holdfast_graph_11
+#define HOLDFAST_QUERY_ENTRY holdfast_query_12
+#define HOLDFAST_GRAPH_ENTRY holdfast_graph_12
 
 __extension__ typedef __int128 Int128;
 __extension__ typedef unsigned __int128 Uint128;
@@ -49,6 +49,8 @@ class VisitEntries {
 
 // What a group of keys has in common: each key is one; or their first part (stream/graph/keys.hpp).
 enum class Grouping : std::uint8_t { kKey, kFirstPart };
+
+constexpr std::int64_t kNoSlice = INT64_MIN;
 
 // Entries that replace one another. False: they are none of this query.
 class VisitVersions {
@@ -148,8 +150,10 @@ class Host {
   virtual std::int64_t now_ms() const = 0;
   // Of a slice whose groups are asked for, and of which memory has no entry that ends so: what has
   // not changed since `oldest_ms`, or says an end up to there, goes with this checkpoint. What does
-  // not say when has at `began_ms`.
-  virtual void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) = 0;
+  // not say when has at `began_ms`. `parts`: another slice whose groups are asked for, by the first
+  // part of a key; that of an entry which goes does, too. Or kNoSlice.
+  virtual void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                        std::int64_t parts) = 0;
   // A block; generation 0: a new one, which it becomes. `in_run`: those of this checkpoint have all
   // of the generation, in the order of the keys, each key once; it gets no more of them.
   virtual bool put_block(std::int64_t slice, Text block, bool in_run,

@@ -117,6 +117,8 @@ class BasicStoredEntries {
 
   // Whether there may be entries that memory does not have.
   bool is_partial() const { return kStored && is_partial_; }
+  // Whether its operator is to let entries go where they are too many for memory.
+  bool is_bounded() const { return kStored && grouping_.has_value(); }
   void become_partial() { is_partial_ = grouping_.has_value(); }
   // A group of which memory has no entry: group(bytes) appends it. visit(key, state, version) ->
   // whether it is one; of entries that are gone since the last checkpoint none. `ends_idle`: what
@@ -150,7 +152,7 @@ class BasicStoredEntries {
   }
   // Called with a checkpoint, behind put_gone(): what lives until then, or less long, has ended.
   void end_until(std::int64_t time) {
-    if (is_partial()) host_->end_idle(slice_, time, INT64_MAX);
+    if (is_partial()) host_->end_idle(slice_, time, INT64_MAX, kNoSlice);
   }
 
   // About, of an entry, what it has beside a fixed part.
@@ -168,10 +170,10 @@ class BasicStoredEntries {
   }
   // Called after a checkpoint has all that it needs: the operator forgets whole groups of entries.
   bool group() { return is_partial_ = host_->group_by(slice_, *grouping_); }
-  // The same, and it forgets all of them.
-  bool leave() {
+  // The same, and it forgets all of them. `parts`: a slice that has parts of entries, or kNoSlice.
+  bool leave(std::int64_t parts = kNoSlice) {
     if (!group()) return false;
-    if (std::exchange(sweeps_store_, false)) host_->end_idle(slice_, oldest_ms_, began_ms_);
+    if (std::exchange(sweeps_store_, false)) host_->end_idle(slice_, oldest_ms_, began_ms_, parts);
     return true;
   }
 

@@ -258,6 +258,8 @@ class Table {
 
   // The bytes of entries and index.
   std::size_t bytes() const { return entries_.size() * sizeof(Entry) + index_.bytes(); }
+  // Those of the texts of its keys.
+  std::uint64_t text_bytes() const { return texts_.bytes(); }
   // The key's state, a new one if there was none. Valid until the next call. `hash` is the key's.
   State& at(const Key& key, std::uint64_t hash) {
     if constexpr (kOne) {

@@ -23,11 +23,13 @@ class TextArena {
     if (text.size != 0) std::memcpy(place, text.data, text.size);
     return {place, text.size};
   }
+  // That were taken, with what was left at the end of blocks.
+  std::uint64_t bytes() const { return bytes_ - left_; }
   void clear() {
     if (first_bytes_ != kBlock) blocks_.clear();
     if (!blocks_.empty()) blocks_.resize(1);
     next_ = blocks_.empty() ? nullptr : blocks_.front().get();
-    left_ = blocks_.empty() ? 0 : kBlock;
+    bytes_ = left_ = blocks_.empty() ? 0 : kBlock;
   }
 
  private:
@@ -35,6 +37,7 @@ class TextArena {
 
   void grow(std::uint64_t size) {
     left_ = size > kBlock ? size : kBlock;
+    bytes_ += left_;
     if (blocks_.empty()) first_bytes_ = left_;
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(left_));
     next_ = blocks_.back().get();
@@ -43,6 +46,7 @@ class TextArena {
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* next_ = nullptr;
   std::uint64_t left_ = 0, first_bytes_ = 0;
+  std::uint64_t bytes_ = 0;  // Of all blocks.
 };
 
 }  // namespace holdfast::query

@@ -36,27 +36,39 @@ class ValueParts {
     append_change(value, change, changes_);
     ++changed_;
   }
-  // Takes a part that a store has, in any order. change(value, by) -> whether it is one.
+  // A store has so many parts, which are to be taken.
+  void expect(std::uint32_t count) { wanted_ = count; }
+  // Takes one of them, in any order. change(value, by) -> whether it is one.
   template <class Change>
   bool take(std::int64_t number, Text part, std::uint64_t version, const Change& change) {
-    if (number < 0 || number > INT32_MAX || part.size == 0) return false;
-    const auto at = static_cast<std::size_t>(number);
-    if (at >= parts_.size()) parts_.resize(at + 1);
-    if (parts_[at].changed) return false;  // Twice.
-    parts_[at] = {version, true};
-    if (at + 1 == parts_.size()) last_.assign(part.data, part.size);
+    if (number < 0 || part.size == 0) return false;
+    if (taken_.empty() || number > last_taken_) {
+      last_taken_ = number;
+      last_.assign(part.data, part.size);
+    }
+    taken_.emplace_back(number, version);
     for (Text value; part.size != 0; ++stored_) {
       std::int64_t by = 0;
-      if (!take_part(part, value) || !take_raw(part, by) || !change(value, by)) return false;
+      if (!take_part(part, value) || !take_raw(part, by) || by == 0 || !change(value, by))
+        return false;
     }
     return true;
   }
-  // Whether these are all of `count` parts.
-  bool is_whole(std::uint32_t count) const {
-    return parts_.size() == count &&
-           std::all_of(parts_.begin(), parts_.end(), [](const Mark& part) { return part.changed; });
+  // Behind the last one. False: some are missing, or one came twice.
+  bool end_taking() {
+    if (taken_.size() != wanted_) return false;
+    std::sort(taken_.begin(), taken_.end());
+    for (const auto& [number, version] : std::exchange(taken_, {})) {
+      if (number != static_cast<std::int64_t>(parts_.size())) return false;
+      parts_.push_back({version, false});
+    }
+    return true;
   }
   std::uint32_t count() const { return static_cast<std::uint32_t>(parts_.size()); }
+  // In memory.
+  std::uint64_t bytes() const {
+    return sizeof *this + parts_.capacity() * sizeof(Mark) + last_.capacity() + changes_.capacity();
+  }
   // Each part that the store has: visit(number, mark).
   template <class Visit>
   void for_each(const Visit& visit) const {
@@ -131,10 +143,13 @@ class ValueParts {
     changes_ = std::move(changes);
   }
 
-  std::vector<Mark> parts_;               // `changed`: it was taken.
+  std::vector<Mark> parts_;
   std::string last_;                      // The last part.
   std::string changes_;                   // Since the last checkpoint.
   std::size_t stored_ = 0, changed_ = 0;  // Changes in the parts, and since.
+  std::uint32_t wanted_ = 0;              // While parts are taken; and those that were.
+  std::int64_t last_taken_ = 0;
+  std::vector<std::pair<std::int64_t, std::uint64_t>> taken_;
 };
 
 }  // namespace holdfast::query
