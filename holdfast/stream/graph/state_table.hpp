@@ -236,6 +236,7 @@ class StateTable {
   // `whole`: all are to be in memory. `parts`: a slice that has parts of the entries.
   Status restore(bool whole = false, std::int64_t parts = query::kNoSlice) {
     if (store_ == nullptr) return {};
+    rewrites_ = grouping_ && whole;
     if (grouping_ && !whole) {
       const auto few = std::min(kFewBytes, memory_bytes_);
       HF_ASSIGN_OR_RETURN(partial_, store_->group_by(slice_, *grouping_, few));
@@ -354,8 +355,9 @@ class StateTable {
     entry.version = version;
     const bool says_time = state.front() != query::kPlainEntry;
     HF_RETURN_IF_ERROR(read(key, state, entry));
-    // An entry of an earlier build does not say until when it lives: it is written anew.
-    if (HF_MUTANT("ST65", !says_time, false) && keeps() && end_of(key, entry.value)) {
+    // An entry of an earlier build does not say until when it lives, and one of a savepoint is found
+    // by no time: it is written anew.
+    if (HF_MUTANT("ST65", !says_time || rewrites_, false) && keeps() && end_of(key, entry.value)) {
       entry.changed = true;
       changed_.emplace_back(key);
     }
@@ -382,6 +384,7 @@ class StateTable {
   std::uint64_t held_bytes_ = 0, largest_bytes_ = 0;
   bool partial_ = false;
   bool sweeps_store_ = false;  // The next checkpoint ends what the store has.
+  bool rewrites_ = false;      // What was read as a whole is found by no time.
   std::int64_t began_ms_ = 0, oldest_ms_ = std::numeric_limits<std::int64_t>::min();
   Entries entries_;
   std::vector<std::string> changed_;
