@@ -277,10 +277,13 @@ def check_explain(directory):
              f"{window.format('TUMBLE', '')}) WHERE n < 3")
     sessions = f"SELECT window_start, k, v FROM {window.format('SESSION', ' PARTITION BY k')}"
     values = 'SELECT k, COUNT(DISTINCT v) FROM events GROUP BY k'
+    most = ('SELECT window_start, window_end, MAX(n) FROM (SELECT window_start, window_end, k, COUNT(*) AS n FROM '
+            f"{window.format('TUMBLE', '')} GROUP BY window_start, window_end, k) GROUP BY window_start, window_end")
     for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin'), (ranks, 'Rank'),
-                        (sessions, 'AssignSessions'), (values, 'Group')):
+                        (sessions, 'AssignSessions'), (values, 'Group'), (most, 'Group')):
         in_kv = explain(query, '--state', 'kv', '--region', str(directory / 'none'))
         assert f'-- query 1: state in memory, and in kv what memory has no room for\n{name}' in in_kv, in_kv
+        assert '-- query 1: state in memory\n' not in in_kv, in_kv
         assert f'-- query 1: state in memory\n{name}' in explain(query), query
     assert 'kForgets = false' in shown and 'kForgets = true' in explain("SET 'table.exec.state.ttl' = '1 h';" + join)
     shown = explain("SELECT v, window_start FROM TABLE(TUMBLE(TABLE events, DESCRIPTOR(ts), INTERVAL '1' MINUTE))")

@@ -1,5 +1,6 @@
-// Groups of windows that late rows change, interpreted and compiled, beside a model that knows all
-// rows: over lives that go on as one another, with rows that are taken back and without.
+// Groups of windows that rows bring along, interpreted and compiled, beside a model that knows all
+// rows: over lives that go on as one another. Of those that late rows change with rows that are taken
+// back and without.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/graph/corrected_groups.hpp>
 
+#include "crafted_state.hpp"
 #include "operator_twins.hpp"
 
 namespace holdfast::stream::graph {
@@ -21,7 +23,7 @@ namespace {
 constexpr std::int64_t kNumberModulo = 5, kWindowLengthMs = 70, kLateMs = 100;
 
 // COUNT(*), SUM(number), MAX(number) by the number modulo 5.
-Subject corrected_groups(bool retracts) {
+Subject groups_of_windows(std::int64_t late_ms) {
   Subject subject;
   sql::Group group;
   group.keys.push_back(
@@ -37,17 +39,26 @@ Subject corrected_groups(bool retracts) {
   }
   group.windowed = group.by_columns = true;
   group.start_column = group.end_column = 1;
-  group.lateness_ms = kLateMs;
+  group.lateness_ms = late_ms;
   subject.node.what = std::move(group);
   subject.node.columns.assign(7, {"c", sql::kBigIntType});
+  return subject;
+}
+Subject corrected_groups(bool retracts) {
+  auto subject = groups_of_windows(kLateMs);
   subject.make = [retracts](const Parts& parts) {
     return std::make_unique<CorrectedGroups>(parts, retracts);
   };
   return subject;
 }
+Subject window_groups() {
+  auto subject = groups_of_windows(0);
+  subject.make = [](const Parts& parts) { return std::make_unique<WindowGroups>(parts); };
+  return subject;
+}
 
 template <bool kMayRetract>
-struct CompiledCorrectedGroups {
+struct CompiledGroupsOfWindows {
   using Row = graph::Row;
   using Number = std::int64_t;
   using Key = query::KeyOf<Number>;
@@ -56,7 +67,7 @@ struct CompiledCorrectedGroups {
   using State = query::StateOf<
       query::Count, query::SumOfIntegers<Number>,
       std::conditional_t<kMayRetract, query::OfValues<Number, Greatest, false>, Greatest>>;
-  static constexpr std::int64_t kNode = 0, kLatenessMs = kLateMs;
+  static constexpr std::int64_t kNode = 0;
   static constexpr bool kRetracts = kMayRetract;
   static Key key(const Row& row, query::Run&) {
     return Key(query::some(row.get<0>().value % kNumberModulo));
@@ -83,10 +94,18 @@ struct CompiledCorrectedGroups {
   }
 };
 
-class CorrectedModel {
+template <bool kMayRetract>
+struct CompiledCorrectedGroups : CompiledGroupsOfWindows<kMayRetract> {
+  static constexpr std::int64_t kLatenessMs = kLateMs;
+};
+
+class WindowModel {
  public:
+  // How long rows still change a window that has ended.
+  explicit WindowModel(std::int64_t late_ms) : late_ms_(late_ms) {}
+
   Shown take(RowKind kind, std::int64_t number, std::int64_t end) {
-    if (end - 1 + kLateMs <= watermark_) return ++late, Shown();
+    if (end - 1 + late_ms_ <= watermark_) return ++late, Shown();
     const std::pair place(end, number % kNumberModulo);
     auto& rows = groups_[place];
     const auto before = rows;
@@ -124,25 +143,43 @@ class CorrectedModel {
                         place.first, place.first, place.first - 1});
   }
 
+  const std::int64_t late_ms_;
   std::map<Group, std::multiset<std::int64_t>> groups_;
   std::int64_t watermark_ = kNoWatermark;
 };
 
-template <bool kMayRetract>
-void check_corrected_groups(unsigned seed, std::uint64_t memory_bytes) {
+// What a process goes on with: what the one before left; the same of a build whose entries did not say
+// until when they live; or what a savepoint has brought.
+enum class Left { kHere, kByEarlierBuild, kBySavepoint };
+
+template <bool kMayRetract, class Compiled>
+void check_groups(const Subject& subject, unsigned seed, std::uint64_t memory_bytes,
+                  Left left = Left::kHere) {
   SCOPED_TRACE(std::to_string(seed) + ", " + std::to_string(memory_bytes));
-  const auto subject = corrected_groups(kMayRetract);
-  using Compiled = query::CorrectedGroups<CompiledCorrectedGroups<kMayRetract>>;
+  const auto late_ms = std::get<sql::Group>(subject.node.what).lateness_ms;
   Random random(seed);
   Place place;
   test_idle_ms = 0;
-  World one(place / "one", memory_bytes), other(place / "other", memory_bytes);
-  CorrectedModel model;
+  World one(place / "one0", memory_bytes), other(place / "other0", memory_bytes);
+  WindowModel model(late_ms);
   std::int64_t now = 1'000, watermark = kNoWatermark;
   bool swapped = false;
+  int regions = 0;
   std::uint64_t late_of_one = 0, late_of_other = 0;  // Before they began.
   const auto begin = [&] {
     late_of_one = late_of_other = model.late;
+    one.close(), other.close();
+    for (const std::string name : {"one", "other"}) {
+      const auto region = place / (name + std::to_string(regions));
+      if (left == Left::kByEarlierBuild) forget_times(region, 1);
+      const auto next = place / (name + std::to_string(regions + 1));
+      if (left == Left::kBySavepoint) copy_entries(region, next, 1);
+    }
+    if (left == Left::kBySavepoint) {
+      ++regions;
+      one.move_to(place / ("one" + std::to_string(regions)));
+      other.move_to(place / ("other" + std::to_string(regions)));
+    }
     one.begin(subject, swapped ? begin_compiled<Compiled> : begin_interpreted,
               {watermark, watermark});
     other.begin(subject, swapped ? begin_interpreted : begin_compiled<Compiled>,
@@ -183,7 +220,11 @@ void check_corrected_groups(unsigned seed, std::uint64_t memory_bytes) {
       one.process->advance(0, watermark);
       other.process->advance(0, watermark);
     } else {
-      if (kind_of_step != 98) one.complete(), other.complete();
+      if (kind_of_step != 98) {
+        one.complete(), other.complete();
+        if (memory_bytes == kMemories[2] && left == Left::kHere)
+          expect_nothing_in_memory(*one.process), expect_nothing_in_memory(*other.process);
+      }
       if (kind_of_step == 99) begin();
       const bool interpreted = dynamic_cast<Interpreted*>(one.process.get()) != nullptr;
       if (kind_of_step == 98 && interpreted) {
@@ -196,7 +237,7 @@ void check_corrected_groups(unsigned seed, std::uint64_t memory_bytes) {
     ASSERT_EQ(one.process->late_rows(), model.late - late_of_one) << step;
     ASSERT_EQ(other.process->late_rows(), model.late - late_of_other) << step;
   }
-  EXPECT_GT(corrections, 100u);
+  EXPECT_EQ(corrections > 100, late_ms != 0);
   EXPECT_GT(model.late, 100u);
   one.process->rows.clear(), other.process->rows.clear();
   const auto rest = model.advance(kEndOfTime);
@@ -208,18 +249,55 @@ void check_corrected_groups(unsigned seed, std::uint64_t memory_bytes) {
   EXPECT_EQ(one.bytes() + other.bytes(), 0u) << "behind the end";
 }
 
+template <bool kMayRetract>
+using CompiledCorrected = query::CorrectedGroups<CompiledCorrectedGroups<kMayRetract>>;
+using CompiledWindowGroups = query::WindowGroups<CompiledGroupsOfWindows<false>>;
+
 TEST(CorrectedGroups, ALateRowChangesWhatWasShownUntilItsTimeIsOver) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     for (const auto memory_bytes : kMemories)
-      check_corrected_groups<false>(seed, memory_bytes);
+      check_groups<false, CompiledCorrected<false>>(corrected_groups(false), seed, memory_bytes);
   }
 }
 
 TEST(CorrectedGroups, RowsThatAreTakenBackDoSo) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     for (const auto memory_bytes : kMemories)
-      check_corrected_groups<true>(seed, memory_bytes);
+      check_groups<true, CompiledCorrected<true>>(corrected_groups(true), seed, memory_bytes);
   }
+}
+
+TEST(WindowGroups, ComeWhenTheirWindowHasEndedWhateverIsInMemory) {
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    for (const auto memory_bytes : kMemories)
+      check_groups<false, CompiledWindowGroups>(window_groups(), seed, memory_bytes);
+  }
+}
+
+// Such a state is read as a whole, and written anew.
+TEST(WindowGroups, OfABuildThatWroteNoTimes) {
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    for (const auto memory_bytes : kMemories)
+      check_groups<false, CompiledWindowGroups>(window_groups(), seed, memory_bytes,
+                                                Left::kByEarlierBuild);
+  }
+}
+
+// Entries with a key each are found by no time, so they are read as a whole, and written anew.
+TEST(WindowGroups, OfASavepoint) {
+  for (const auto memory_bytes : kMemories)
+    check_groups<false, CompiledWindowGroups>(window_groups(), 1, memory_bytes, Left::kBySavepoint);
+}
+TEST(CorrectedGroups, OfASavepoint) {
+  for (const auto memory_bytes : kMemories)
+    check_groups<true, CompiledCorrected<true>>(corrected_groups(true), 1, memory_bytes,
+                                                Left::kBySavepoint);
+}
+
+TEST(WindowGroups, RefuseNumbersThatNoRunCouldHaveWritten) {
+  // Until when a group lives; of a key the end and the start.
+  check_crafted<CompiledWindowGroups>(window_groups(),
+                                      {{0, kInState, 1}, {0, kInKey, 0}, {0, kInKey, 8}});
 }
 
 }  // namespace

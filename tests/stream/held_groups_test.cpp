@@ -193,24 +193,6 @@ TEST(HeldGroups, OfRowsThatMayGoComeBackWithAllOfTheirValues) {
 
 constexpr std::int64_t kIdleMs = 100;
 
-// Makes the entries of a region such as a copy of a checkpoint has: with a key each.
-void copy_entries(const std::string& from, const std::string& to) {
-  KvStateStore source(KvStateStore::open_region(from).value(), 1);
-  KvStateStore target(KvStateStore::open_region(to).value(), 1);
-  const auto found = source.open().value();
-  ASSERT_TRUE(found);
-  target.open().value();
-  for (const auto slice : {kFirstSlice, kParts}) {
-    source
-        .for_each_version(slice,
-                          [&](std::string_view key, std::string_view state, std::uint64_t) {
-                            return target.put_copy(slice, key, state, 1);
-                          })
-        .value();
-  }
-  target.complete({found->epoch, "m"}).value();
-}
-
 // Of entries with a key each, in both slices.
 std::size_t entries_in(const std::string& region) {
   KvStateStore store(KvStateStore::open_region(region).value(), 1);
@@ -285,8 +267,8 @@ void check_idle_groups(unsigned seed, bool copied) {
             world->close();
           const auto from = std::vector{path_of(1), path_of(2)};
           ++copies;
-          copy_entries(from[0], path_of(1));
-          copy_entries(from[1], path_of(2));
+          copy_entries(from[0], path_of(1), 2);
+          copy_entries(from[1], path_of(2), 2);
           make_worlds();
         }
         begin();
@@ -351,9 +333,8 @@ void check_bound(const Begin& begin) {
     const auto subject = held_groups(kMayRetract);
     World world(place / "one", memory_bytes);
     world.begin(subject, begin);
-    const auto most = most_bytes(world, 300'000, [&](int row) {
-      world.process->take(0, RowKind::kInsert, row / 150, row);
-    });
+    const auto most = most_bytes(
+        world, 300'000, [&](int row) { world.process->take(0, RowKind::kInsert, row / 150, row); });
     const bool is_counted = ::mallinfo2().uordblks != 0;  // Not by sanitizers.
     if (!is_counted) continue;
     if (memory_bytes == kLittleMemory) {

@@ -281,6 +281,8 @@ class World {
     store_.reset();
     region_.reset();
   }
+  // The next process has its state in this region.
+  void move_to(std::string place) { place_ = std::move(place); }
   // Compiled code goes on where the interpreter is, without a checkpoint.
   template <class Compiled, bool kTwoInputs = false>
   void take_over(const Watermarks& watermarks) {
@@ -321,12 +323,31 @@ class World {
   std::unique_ptr<Process> process;
 
  private:
-  const std::string place_;
+  std::string place_;
   const std::uint64_t memory_bytes_;
   std::shared_ptr<kv::Store<>> region_;
   std::unique_ptr<KvStateStore> store_;
   std::uint64_t epoch_ = 0;
 };
+
+// Makes a region that has what another has, of an operator with so many tables, as a savepoint brings
+// it: entries with a key of the store each.
+inline void copy_entries(const std::string& from, const std::string& to, std::int64_t tables) {
+  KvStateStore source(KvStateStore::open_region(from).value(), 1);
+  KvStateStore target(KvStateStore::open_region(to).value(), 1);
+  const auto found = source.open().value();
+  EXPECT_FALSE(target.open().value());
+  if (!found) return;
+  for (auto slice = kFirstSlice; slice < kFirstSlice + tables; ++slice) {
+    source
+        .for_each_version(slice,
+                          [&](std::string_view key, std::string_view state, std::uint64_t) {
+                            return target.put_copy(slice, key, state, 1);
+                          })
+        .value();
+  }
+  target.complete({found->epoch, "m"}).value();
+}
 
 // Makes the state of a region that of a build which wrote no times: of an operator with so many
 // tables, behind which is that of its next number, if it has one.

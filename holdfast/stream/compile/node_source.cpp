@@ -99,7 +99,7 @@ class NodeWriter {
       constant("std::int64_t", "kSlide", std::to_string(group.row_slide));
     }
     if (corrects) constant("std::int64_t", "kLatenessMs", std::to_string(group.lateness_ms));
-    made_.fetches = changes || of_rows;
+    made_.fetches = corrects || !group.windowed || group.by_columns;
     out(group);
     group_times(group);
     made_.member = of_rows            ? "RowWindows"

@@ -10,20 +10,20 @@ namespace holdfast::stream::compile {
 extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
     kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kDelayedChangesHeader,
     kDueRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader,
-    kGraphRanksHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader,
-    kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader, kOutputHeader,
-    kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader, kRegularJoinHeader,
-    kRowWindowsHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader,
-    kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
-    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader, kValuePartsHeader,
-    kValuesHeader, kWindowJoinHeader;
+    kGraphRanksHeader, kGroupWindowsHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
+    kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader,
+    kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
+    kRegularJoinHeader, kRowWindowsHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
+    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
+    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader,
+    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 46> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 47> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -41,6 +41,7 @@ inline constexpr std::array<RuntimeHeader, 46> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/graph.hpp", kGraphHeader},
     {"holdfast/stream/compile/runtime/graph_groups.hpp", kGraphGroupsHeader},
     {"holdfast/stream/compile/runtime/graph_ranks.hpp", kGraphRanksHeader},
+    {"holdfast/stream/compile/runtime/group_windows.hpp", kGroupWindowsHeader},
     {"holdfast/stream/compile/runtime/groups.hpp", kGroupsHeader},
     {"holdfast/stream/compile/runtime/interface.hpp", kInterfaceHeader},
     {"holdfast/stream/compile/runtime/interval_join.hpp", kIntervalJoinHeader},

@@ -107,7 +107,7 @@ bool WindowGroups::Codec::decode(std::string_view& bytes, Accumulators& accumula
 WindowGroups::WindowGroups(const Parts& parts)
     : Operator(parts),
       group_(std::get<sql::Group>(parts.node.what)),
-      table_(parts.store, parts.first_slice, Codec{&group_}) {}
+      table_(parts.store, parts.first_slice, Codec{&group_}, {}, StateStore::Grouping::kKey) {}
 
 Status WindowGroups::take(std::size_t input, RowKind, const sql::Row& row) {
   const auto& start = row[group_.start_column];
@@ -120,6 +120,7 @@ Status WindowGroups::take(std::size_t input, RowKind, const sql::Row& row) {
   append_ordered(static_cast<std::int64_t>(start.number), key);
   bool null = false;
   HF_RETURN_IF_ERROR(append_values(group_.keys, row, key, null));
+  HF_RETURN_IF_ERROR(table_.fetch(key));
   auto& accumulators = table_.at(key);
   accumulators.resize(group_.aggregates.size());
   return for_each_value(group_, row, [&](std::size_t i, const sql::Value& value) {
@@ -128,20 +129,48 @@ Status WindowGroups::take(std::size_t input, RowKind, const sql::Row& row) {
   });
 }
 
+// Group by group; those of the store that end with the next one of memory, or before it, come first.
 Status WindowGroups::pass(std::int64_t watermark) {
-  for (auto place = table_.begin(); place != table_.end();) {
-    std::string_view key = place->first;
-    const auto end = take_ordered(key), start = take_ordered(key);
-    if (end - 1 > watermark) break;
-    const auto result = [&](std::size_t i) {
-      return place->second.value[i].result(group_.aggregates[i]);
-    };
-    HF_ASSIGN_OR_RETURN(auto row, row_of_group(group_, key, result));
-    append_window(start, end, row);
-    place = table_.erase(place);
-    HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
+  for (auto place = table_.begin();;) {
+    const auto next = place == table_.end() ? kEndOfTime : lives_until(place->first);
+    if (std::min(next, next_stored_) >= watermark) return {};
+    if (HF_MUTANT("ST148", next_stored_ <= next, next_stored_ < next)) {
+      HF_ASSIGN_OR_RETURN(next_stored_, table_.fetch_times(next_stored_, next_stored_));
+      place = table_.begin();
+      continue;
+    }
+    HF_ASSIGN_OR_RETURN(place, show(place));
   }
-  return {};
+}
+
+// Gives the one behind it.
+Result<WindowGroups::Table::iterator> WindowGroups::show(Table::iterator place) {
+  std::string_view key = place->first;
+  const auto end = take_ordered(key), start = take_ordered(key);
+  const auto result = [&](std::size_t i) {
+    return place->second.value[i].result(group_.aggregates[i]);
+  };
+  HF_ASSIGN_OR_RETURN(auto row, row_of_group(group_, key, result));
+  append_window(start, end, row);
+  const auto behind = table_.erase(place);
+  HF_RETURN_IF_ERROR(emit(RowKind::kInsert, row));
+  return behind;
+}
+
+Status WindowGroups::restore() {
+  HF_ASSIGN_OR_RETURN(const bool says_times, table_.says_times());
+  HF_RETURN_IF_ERROR(table_.restore(!says_times));
+  return table_.is_partial() ? leave() : Status();
+}
+
+Status WindowGroups::put_state() {
+  HF_RETURN_IF_ERROR(table_.put_all());
+  return table_.is_partial() || table_.wants_room() ? leave() : Status();
+}
+
+Status WindowGroups::leave() {
+  next_stored_ = HF_MUTANT("ST149", watermark(), watermark() + 1);
+  return table_.leave();
 }
 
 // ---- That change ----

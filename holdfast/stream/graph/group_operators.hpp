@@ -94,16 +94,20 @@ class SliceGroups : public Operator {
 };
 
 // Groups of rows that have window_start and window_end; they come when the window has ended, in the
-// order of the ends, then of the starts and keys.
+// order of the ends, then of the starts and keys. Where memory has not all groups, it has those of
+// rows since the last checkpoint, and one window's while it is shown.
 //
 // State  [end, start, keys] -> accumulators.
 class WindowGroups : public Operator {
  public:
   explicit WindowGroups(const Parts& parts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
-  Status restore() override { return table_.restore(); }
-  Status put_state() override { return table_.put_all(); }
+  Status restore() override;
+  Status put_state() override;
   Status visit_state(VisitState visit) const override { return table_.visit_state(visit); }
+  std::set<std::int64_t> stored_slices() const override {
+    return table_.is_partial() ? std::set{slice(0)} : std::set<std::int64_t>();
+  }
   StateSize state_size() const override { return size_of(table_); }
 
  protected:
@@ -115,9 +119,19 @@ class WindowGroups : public Operator {
     KeyForm form = {2, 0, 0};
     void encode(const Accumulators& accumulators, std::string& bytes) const;
     bool decode(std::string_view& bytes, Accumulators& accumulators) const;
+    std::int64_t end_of(std::string_view key, const Accumulators&) const {
+      return lives_until(key);
+    }
   };
+  using Table = StateTable<Accumulators, Codec>;
+  // The last watermark that does not end a group.
+  static std::int64_t lives_until(std::string_view key) { return take_ordered(key) - 2; }
+  Result<Table::iterator> show(Table::iterator place);
+  Status leave();
+
   const sql::Group& group_;
-  StateTable<Accumulators, Codec> table_;
+  Table table_;
+  std::int64_t next_stored_ = kEndOfTime;  // Groups of the store live so long at least.
 };
 
 // What operators do alike that change what they have shown of a group.

@@ -8,8 +8,7 @@ namespace {
 struct FindRoom {
   StateRoom operator()(const sql::Group& group) const {
     if (group.lateness_ms != 0 || group.row_size != 0) return StateRoom::kEntries;
-    if (group.windowed) return group.by_columns ? StateRoom::kMemory : StateRoom::kWindows;
-    return StateRoom::kEntries;
+    return group.windowed && !group.by_columns ? StateRoom::kWindows : StateRoom::kEntries;
   }
   StateRoom operator()(const sql::DelayChanges&) const { return StateRoom::kMemory; }
   StateRoom operator()(const sql::Join& join) const {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/group_windows.hpp>
 #include <holdfast/stream/compile/runtime/slices.hpp>
 
 namespace holdfast::query {
@@ -100,7 +101,7 @@ class WindowGroups {
   using Key = typename Definition::Key;
 
  public:
-  explicit WindowGroups(Run& run) : run_(run), stored_(run.host, first_slice(Definition::kNode)) {}
+  explicit WindowGroups(Run& run) : run_(run), windows_(run) {}
 
   template <class Graph>
   void take(Graph&, Change, const Row& row) {
@@ -110,95 +111,74 @@ class WindowGroups {
     const auto key = Definition::key(row, run_);
     if (run_.failed) return;
     const Bounds bounds{end.value, start.value};
-    auto& groups = groups_of(bounds);
+    const auto hash = key.hash();
+    auto& groups = windows_.of_row(bounds, key, hash);
+    if (run_.failed) return;
     const auto before = groups.entries().size();
-    auto& group = groups.at(key, key.hash());
-    if (groups.entries().size() != before) stored_.come(group.mark, key_of(bounds, key));
-    stored_.change(group.mark);
+    auto& group = groups.at(key, hash);
+    if (groups.entries().size() != before) windows_.come(bounds, key, group);
+    windows_.change(group);
     Definition::add(group.state, row, run_);
   }
-  // Whether this window, which is open, has a better extreme by now than `value`.
+  // Whether this window, which is open, has a better extreme by now than `value`, as far as memory
+  // knows.
   template <std::size_t kAggregate, class T>
   bool surpasses_in(const Maybe<std::int64_t>& start, const Maybe<std::int64_t>& end,
                     const Key& key, const Maybe<T>& value) const {
-    if (!start.known || !end.known || newest_ == nullptr) return false;
-    if (newest_bounds_ != Bounds{end.value, start.value}) return false;
-    const auto* const group = newest_->find(key, key.hash());
+    if (!start.known || !end.known) return false;
+    const auto* const groups = windows_.newest({end.value, start.value});
+    if (groups == nullptr) return false;
+    const auto* const group = groups->find(key, key.hash());
     return group != nullptr && group->state.template get<kAggregate>().surpasses(value);
   }
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
-    while (!windows_.empty() && windows_.begin()->first.first - 1 <= watermark && !run_.failed) {
-      newest_ = nullptr;
-      auto window = windows_.extract(windows_.begin());
-      const auto [end, start] = window.key();
-      visit_in_order(window.mapped(), places_, [&](const auto& entry) {
-        stored_.erase(entry.state.mark, key_of(window.key(), entry.key));
-        const auto row = Definition::out(entry.key, entry.state.state, start, end, run_);
-        if (!run_.failed) Definition::give(graph, Change::kInsert, row);
-        forget_given<Definition>(run_);
-        return !run_.failed;
-      });
-      if constexpr (Definition::Out::kTexts) run_.flush();  // They go with the window.
+    while (!run_.failed) {
+      const auto& all = windows_.all();
+      const auto next = all.empty() ? INT64_MAX : windows_.lives_until(all.begin()->first.first);
+      if (std::min(next, windows_.next_stored()) >= watermark) break;
+      if (windows_.next_stored() <= next)
+        windows_.find_stored();
+      else
+        show_first(graph);
     }
     now_ = watermark;
   }
   void set_watermark(std::int64_t watermark) { now_ = watermark; }
-  bool adopt(const GraphEntry& entry) {
-    Text rest = entry.key, state = entry.state;
-    if (state.size == 0) return stored_.adopt_gone(entry.key, entry.version), true;
-    Bounds bounds;
-    Key key;
-    if (!take_ordered(rest, bounds.first) || !take_ordered(rest, bounds.second) || !key.take(rest))
-      return false;
-    auto& group = groups_of(bounds).at(key, key.hash());
-    group.mark = {entry.version, entry.changed};
-    return stored_.take_begin(state, group.mark) && group.state.take(state);
-  }
-  bool put_state() {
-    if (!stored_.put_gone()) return false;
-    for (auto& [bounds, groups] : windows_) {
-      for (auto& entry : groups.entries()) {
-        auto& group = entry.state;
-        if (stored_.keeps() && !group.mark.changed) continue;
-        if (!stored_.put(group.mark, key_of(bounds, entry.key),
-                         [&](std::string& bytes) { group.state.append(bytes); }))
-          return false;
-      }
-    }
-    return true;
-  }
+  void adopt_stored(std::int64_t) { windows_.adopt_stored(now_); }
+  bool adopt(const GraphEntry& entry) { return windows_.adopt(entry); }
+  bool put_state() { return windows_.put_state(now_); }
 
   std::uint64_t late_rows = 0, rows_without_time = 0;
 
  private:
-  using Bounds = std::pair<std::int64_t, std::int64_t>;  // End, start.
   struct Group {
     typename Definition::State state;
     Mark mark;
-  };
-  using Groups = Table<Key, Group>;
 
-  Groups& groups_of(const Bounds& bounds) {
-    if (newest_ == nullptr || newest_bounds_ != bounds) {
-      newest_ = &windows_[bounds];
-      newest_bounds_ = bounds;
-    }
-    return *newest_;
-  }
-  static auto key_of(const Bounds& bounds, const Key& key) {
-    return [&](std::string& bytes) {
-      append_ordered(bounds.first, bytes);
-      append_ordered(bounds.second, bytes);
-      key.append(bytes);
-    };
+    static bool is_there() { return true; }
+    void append(std::string& bytes) const { state.append(bytes); }
+    bool take(Text bytes) { return state.take(bytes); }
+  };
+  using Windows = GroupWindows<Definition, Group>;
+  using Bounds = typename Windows::Bounds;
+
+  template <class Graph>
+  void show_first(Graph& graph) {
+    auto window = windows_.extract_first();
+    const auto [end, start] = window.key();
+    visit_in_order(window.mapped(), places_, [&](const auto& entry) {
+      windows_.erase(window.key(), entry.key, entry.state);
+      const auto row = Definition::out(entry.key, entry.state.state, start, end, run_);
+      if (!run_.failed) Definition::give(graph, Change::kInsert, row);
+      forget_given<Definition>(run_);
+      return !run_.failed;
+    });
+    if constexpr (Definition::Out::kTexts) run_.flush();  // They go with the window.
   }
 
   Run& run_;
-  StoredEntries<Definition> stored_;
-  std::map<Bounds, Groups> windows_;
-  Groups* newest_ = nullptr;  // That of the last row.
-  Bounds newest_bounds_;
+  Windows windows_;
   std::int64_t now_ = kNoTime;  // The watermark.
   Places places_;
 };
