@@ -435,8 +435,8 @@ Status KvStateStore::end_idle_singles(std::int64_t slice, const Idle& idle) {
   return cursor.status();
 }
 
-// An entry must not be there without its parts, nor they without it, should a crash leave one of the
-// records. Of a key that has a later entry the parts are those of that one.
+// An entry must not be there without its parts, nor they without it, should a crash leave one of
+// the records. Of a key that has a later entry the parts are those of that one.
 Status KvStateStore::end_idle_singles_with_parts(std::int64_t slice, const Idle& idle) {
   std::map<std::string, std::uint64_t> ended;
   const std::string prefix = state_keys_.of_slice(slice);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <holdfast/base/random.hpp>
-#include <holdfast/stream/compile/runtime/aggregates.hpp>
 #include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/state_of.hpp>
 
 #include "no_host.hpp"
 

@@ -14,16 +14,16 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader,
     kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
     kRegularJoinHeader, kRowWindowsHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
-    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStoredEntriesHeader, kTableHeader,
-    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kUserFunctionsHeader,
-    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStateOfHeader, kStoredEntriesHeader,
+    kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader,
+    kUserFunctionsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 47> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 48> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -62,6 +62,7 @@ inline constexpr std::array<RuntimeHeader, 47> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/slices.hpp", kSlicesHeader},
     {"holdfast/stream/compile/runtime/sort_rows.hpp", kSortRowsHeader},
     {"holdfast/stream/compile/runtime/sorted_runs.hpp", kSortedRunsHeader},
+    {"holdfast/stream/compile/runtime/state_of.hpp", kStateOfHeader},
     {"holdfast/stream/compile/runtime/stored_entries.hpp", kStoredEntriesHeader},
     {"holdfast/stream/compile/runtime/table.hpp", kTableHeader},
     {"holdfast/stream/compile/runtime/temporal_join.hpp", kTemporalJoinHeader},

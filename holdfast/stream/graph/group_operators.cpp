@@ -129,7 +129,8 @@ Status WindowGroups::take(std::size_t input, RowKind, const sql::Row& row) {
   });
 }
 
-// Group by group; those of the store that end with the next one of memory, or before it, come first.
+// Group by group; those of the store that end with the next one of memory, or before it, come
+// first.
 Status WindowGroups::pass(std::int64_t watermark) {
   for (auto place = table_.begin();;) {
     const auto next = place == table_.end() ? kEndOfTime : lives_until(place->first);

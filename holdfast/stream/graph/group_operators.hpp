@@ -154,8 +154,8 @@ class ChangingGroups : public Operator {
 };
 
 // Groups without a window: each change of a group's row goes out. A group is fetched when a row of
-// it comes, with all of its values. One that is used must fit memory; it leaves with each checkpoint
-// where it is larger than what the operator may have.
+// it comes, with all of its values. One that is used must fit memory; where it is larger than what
+// the operator may have, it leaves with each checkpoint.
 //
 // State  keys -> how many rows, aggregates; and the values that aggregates hold, in parts
 //        (compile/runtime/value_parts.hpp), where they are many and the store keeps what it was

@@ -211,8 +211,8 @@ class StateTable {
     if (memory() - HF_MUTANT("ST147", std::min(largest_bytes_, held_bytes_), 0) > memory_bytes_)
       store_->ask_for_checkpoint();
   }
-  // Where memory is bounded the owner says what an entry holds that its bytes in a checkpoint do not
-  // show.
+  // Where memory is bounded the owner says what an entry holds that its bytes in a checkpoint do
+  // not show.
   bool is_bounded() const { return grouping_.has_value(); }
   void hold(std::uint64_t before, std::uint64_t now) {
     held_bytes_ += now - before;
@@ -355,8 +355,8 @@ class StateTable {
     entry.version = version;
     const bool says_time = state.front() != query::kPlainEntry;
     HF_RETURN_IF_ERROR(read(key, state, entry));
-    // An entry of an earlier build does not say until when it lives, and one of a savepoint is found
-    // by no time: it is written anew.
+    // An entry of an earlier build does not say until when it lives, and one of a savepoint is
+    // found by no time: it is written anew.
     if (HF_MUTANT("ST65", !says_time || rewrites_, false) && keeps() && end_of(key, entry.value)) {
       entry.changed = true;
       changed_.emplace_back(key);

@@ -4,8 +4,8 @@
 // Groups say until which watermark they live. They leave memory behind a checkpoint; a group comes
 // back when a row of it comes, and those of a window when it is shown, so one window must fit.
 //
-// `Group` is what the operator keeps of one: `mark`, append(bytes), take(bytes), and is_there(): false,
-// all of its rows were taken back.
+// `Group` is what the operator keeps of one: `mark`, append(bytes), take(bytes), and is_there():
+// false, all of its rows were taken back.
 //
 // State  [end, start, keys] -> what Group appends.
 #pragma once

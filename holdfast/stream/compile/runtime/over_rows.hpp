@@ -36,9 +36,9 @@
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/changes.hpp>
-#include <holdfast/stream/compile/runtime/further_aggregates.hpp>
 #include <holdfast/stream/compile/runtime/over_frames.hpp>
 #include <holdfast/stream/compile/runtime/pool.hpp>
+#include <holdfast/stream/compile/runtime/state_of.hpp>
 
 namespace holdfast::query {
 

@@ -20,6 +20,7 @@
 #include <holdfast/stream/compile/runtime/further_aggregates.hpp>
 #include <holdfast/stream/compile/runtime/slice_table.hpp>
 #include <holdfast/stream/compile/runtime/sorted_runs.hpp>
+#include <holdfast/stream/compile/runtime/state_of.hpp>
 #include <holdfast/stream/compile/runtime/user_functions.hpp>
 
 namespace holdfast::query {
