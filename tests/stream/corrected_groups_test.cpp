@@ -215,7 +215,11 @@ void check_groups(const Subject& subject, unsigned seed, std::uint64_t memory_by
       now += static_cast<std::int64_t>(random.below(25));
       if (now - 120 <= watermark) continue;
       watermark = now - 120;
-      if (random.below(4) == 0) watermark += (kWindowLengthMs - watermark % kWindowLengthMs) - 1;
+      // Some are the last one that a window lives with, or the one behind it.
+      if (random.below(3) == 0) {
+        const auto rest = kWindowLengthMs - 1 - watermark % kWindowLengthMs;
+        watermark += std::max<std::int64_t>(rest - static_cast<std::int64_t>(random.below(2)), 0);
+      }
       wanted = model.advance(watermark);
       one.process->advance(0, watermark);
       other.process->advance(0, watermark);
