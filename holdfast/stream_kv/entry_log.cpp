@@ -214,7 +214,7 @@ Status EntryLog::end_group(kv::Store<>& store, std::string_view group, std::uint
     // What has an entry of this checkpoint is of another group; its block may not be in the store.
     if (place.tombstone != 0 || blocks_[place.block].epoch == epoch) return {};
     HF_ASSIGN_OR_RETURN(const auto entry, read(store, handle, block, pinned));
-    if (HF_MUTANT("KS28", StateStore::group_of(entry.key, grouping_) != group, false)) return {};
+    if (StateStore::group_of(entry.key, grouping_) != group) return {};
     return end_entry(handle, entry.key, epoch, put);
   });
 }
