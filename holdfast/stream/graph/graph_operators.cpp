@@ -5,113 +5,30 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
-#include <holdfast/stream/graph/corrected_groups.hpp>
-#include <holdfast/stream/graph/delayed_changes.hpp>
-#include <holdfast/stream/graph/earliest_row.hpp>
-#include <holdfast/stream/graph/group_operators.hpp>
-#include <holdfast/stream/graph/join_operators.hpp>
-#include <holdfast/stream/graph/over_operators.hpp>
-#include <holdfast/stream/graph/processing_time.hpp>
-#include <holdfast/stream/graph/rank_operators.hpp>
-#include <holdfast/stream/graph/row_windows.hpp>
-#include <holdfast/stream/graph/simple_operators.hpp>
+#include <holdfast/stream/graph/make_operator.hpp>
 
 namespace holdfast::stream::graph {
-namespace {
-
-constexpr std::int64_t kSlicesOfOperator = std::int64_t{1} << 50;
-
-// The operator of each kind of node.
-class Make {
- public:
-  // `retracts`: rows of the input may be taken back.
-  Make(const Parts& parts, bool retracts) : parts_(parts), retracts_(retracts) {}
-
-  using Made = std::unique_ptr<Operator>;
-  Made operator()(const sql::Scan&) const { return std::make_unique<PassRows>(parts_); }
-  Made operator()(const sql::Literals&) const { return std::make_unique<PassRows>(parts_); }
-  Made operator()(const sql::Union&) const { return std::make_unique<PassRows>(parts_); }
-  Made operator()(const sql::Filter&) const { return std::make_unique<FilterRows>(parts_); }
-  Made operator()(const sql::Project&) const { return std::make_unique<ProjectRows>(parts_); }
-  Made operator()(const sql::AssignWindows&) const {
-    return std::make_unique<AssignWindowRows>(parts_);
-  }
-  Made operator()(const sql::AssignSessions&) const {
-    return std::make_unique<AssignSessionRows>(parts_);
-  }
-  Made operator()(const sql::ProcessingTime&) const { return std::make_unique<ClockRows>(parts_); }
-  Made operator()(const sql::WallClock&) const { return std::make_unique<WallClockRows>(parts_); }
-  Made operator()(const sql::Group& group) const {
-    if (group.row_size != 0) return std::make_unique<RowWindows>(parts_);
-    if (!group.windowed) return std::make_unique<RunningGroups>(parts_, retracts_);
-    if (group.lateness_ms != 0) return std::make_unique<CorrectedGroups>(parts_, retracts_);
-    if (group.by_columns) return std::make_unique<WindowGroups>(parts_);
-    return std::make_unique<SliceGroups>(parts_);
-  }
-  Made operator()(const sql::DelayChanges&) const {
-    return std::make_unique<DelayedChanges>(parts_);
-  }
-  Made operator()(const sql::Join& join) const {
-    switch (join.form) {
-      case sql::JoinForm::kWindow: return std::make_unique<WindowJoin>(parts_);
-      case sql::JoinForm::kInterval: return std::make_unique<IntervalJoin>(parts_);
-      case sql::JoinForm::kTemporal: return std::make_unique<TemporalJoin>(parts_);
-      case sql::JoinForm::kLookup: return std::make_unique<LookupJoin>(parts_);
-      default: return std::make_unique<RegularJoin>(parts_);
-    }
-  }
-  Made operator()(const sql::Unnest&) const { return std::make_unique<UnnestRows>(parts_); }
-  Made operator()(const sql::Rank& rank) const {
-    if (rank.by_columns) return std::make_unique<WindowRank>(parts_);
-    if (rank.earliest) return std::make_unique<EarliestRow>(parts_);
-    return std::make_unique<RunningRank>(parts_, retracts_);
-  }
-  Made operator()(const sql::OverAggregate&) const { return std::make_unique<OverRows>(parts_); }
-  Made operator()(const sql::Sort&) const { return std::make_unique<SortRows>(parts_); }
-  Made operator()(const sql::Materialize&) const { return std::make_unique<SortRows>(parts_); }
-
- private:
-  const Parts& parts_;
-  const bool retracts_;
-};
-
-}  // namespace
-
-class GraphOperators::Output : public Operator {
- public:
-  Output(const Parts& parts, Sink& sink) : Operator(parts), sink_(sink) {}
-  Status take(std::size_t, RowKind kind, const sql::Row& row) override {
-    ++rows_out;
-    return sink_.write_change(kind, row);
-  }
-
- private:
-  Sink& sink_;
-};
 
 GraphOperators::GraphOperators(const sql::Plan& plan, GraphSource& source, Sink& sink,
                                StateStore* store, const Retention& retention, LateRows* late_rows)
-    : plan_(plan), source_(source), retention_(retention), late_rows_(late_rows), progress_(store) {
+    : plan_(plan),
+      source_(source),
+      retention_(retention),
+      late_rows_(late_rows),
+      inputs_(inputs_of(plan)),
+      progress_(store) {
   operators_.resize(plan.nodes.size());
   for (std::size_t node = 0; node < plan.nodes.size(); ++node)
     build(node, store);
-  output_ = std::make_unique<Output>(Parts{plan.nodes.back(), {&plan.columns()}, nullptr, 0}, sink);
+  output_ = std::make_unique<OutputRows>(plan, sink);
   connect();
-  find_inputs();
 }
 
 GraphOperators::~GraphOperators() = default;
 
 void GraphOperators::build(std::size_t node, StateStore* store) {
   const auto& what = plan_.nodes[node];
-  Parts parts{what,       {},   store,     static_cast<std::int64_t>(node + 1) * kSlicesOfOperator,
-              retention_, node, late_rows_};
-  bool retracts = false;
-  for (const auto input : what.inputs) {
-    parts.inputs.push_back(&plan_.nodes[input].columns);
-    retracts = retracts || plan_.nodes[input].updating;
-  }
-  operators_[node] = std::visit(Make(parts, retracts), what.what);
+  operators_[node] = make_operator(plan_, node, store, retention_, late_rows_);
   const bool moves_watermark = std::holds_alternative<sql::ProcessingTime>(what.what);
   if (moves_watermark) clocks_.insert(node);
   if (moves_watermark || std::holds_alternative<sql::DelayChanges>(what.what))
@@ -127,26 +44,9 @@ void GraphOperators::connect() {
   operators_.back()->add_reader(*output_, 0);
 }
 
-// In the order in which GraphSource::open() has opened them.
-void GraphOperators::find_inputs() {
-  std::size_t part = 0;
-  for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
-    Input input;
-    input.scan = operators_[node].get();
-    if (const auto* scan = std::get_if<sql::Scan>(&plan_.nodes[node].what)) {
-      input.table = scan->table;
-      input.looked_up = scan->looked_up;
-      input.part = part++;
-    } else if (!std::holds_alternative<sql::Literals>(plan_.nodes[node].what)) {
-      continue;
-    }
-    inputs_.push_back(input);
-  }
-}
-
 bool GraphOperators::has_lookups() const {
   return std::any_of(inputs_.begin(), inputs_.end(),
-                     [](const Input& input) { return input.looked_up; });
+                     [](const GraphInput& input) { return input.looked_up; });
 }
 
 // Some rows, so that a table without an end keeps no signal waiting. False: there are more to come.
@@ -162,7 +62,7 @@ Result<bool> GraphOperators::read_lookups() {
       if (!more && part.ended()) break;
       if (!more) return false;
       HF_RETURN_IF_ERROR(compute(*input.table, row_));
-      HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row_));
+      HF_RETURN_IF_ERROR(scan(input).take(0, RowKind::kInsert, row_));
     }
     HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
   }
@@ -178,49 +78,23 @@ Result<bool> GraphOperators::begin() {
     if (input.table != nullptr || input.ended) continue;
     for (const auto& node : plan_.nodes) {
       const auto* literals = std::get_if<sql::Literals>(&node.what);
-      if (literals == nullptr || &node != &input.scan->node()) continue;
+      if (literals == nullptr || &node != &scan(input).node()) continue;
       for (const auto& row : literals->rows)
-        HF_RETURN_IF_ERROR(input.scan->take(0, RowKind::kInsert, row));
+        HF_RETURN_IF_ERROR(scan(input).take(0, RowKind::kInsert, row));
     }
     HF_RETURN_IF_ERROR(follow(input, kEndOfTime));
   }
   return true;
 }
 
-Status GraphOperators::follow(Input& input, std::int64_t watermark) {
+Status GraphOperators::follow(GraphInput& input, std::int64_t watermark) {
   input.ended = watermark == kEndOfTime;
   input.watermark = watermark;
-  return input.scan->advance(0, watermark);
-}
-
-Status GraphOperators::compute(const sql::Table& table, sql::Row& row) const {
-  for (std::size_t i = 0; i < table.computed.size(); ++i) {
-    if (table.computed[i] != nullptr)
-      HF_RETURN_IF_ERROR(sql::evaluate(*table.computed[i], row, row[i]));
-  }
-  return {};
-}
-
-// The earliest; a table without a watermark counts its rows instead, and takes turns with those
-// that have one.
-GraphOperators::Input* GraphOperators::next_input(const std::vector<bool>& waits) {
-  Input* by_time = nullptr;
-  Input* by_rows = nullptr;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    auto& input = inputs_[i];
-    if (input.ended || waits[i] || input.table == nullptr) continue;
-    if (input.table->has_watermark) {
-      if (by_time == nullptr || input.watermark < by_time->watermark) by_time = &input;
-    } else if (by_rows == nullptr || input.rows < by_rows->rows) {
-      by_rows = &input;
-    }
-  }
-  if (by_time == nullptr || by_rows == nullptr) return by_time == nullptr ? by_rows : by_time;
-  return by_rows->rows <= by_time->rows ? by_rows : by_time;
+  return scan(input).advance(0, watermark);
 }
 
 // The next row of its table into row_. False: there is none, or none for now.
-Result<bool> GraphOperators::ask(Input& input) {
+Result<bool> GraphOperators::ask(GraphInput& input) {
   auto& part = source_.part(input.part);
   row_.resize(input.table->columns.size());
   input.idle.ask();
@@ -230,36 +104,32 @@ Result<bool> GraphOperators::ask(Input& input) {
   return more;
 }
 
-Result<bool> GraphOperators::take_row(Input& input) {
+Result<bool> GraphOperators::take_row(GraphInput& input) {
   HF_ASSIGN_OR_RETURN(const bool more, ask(input));
   if (!more) return false;
   ++input.rows;
   const auto& table = *input.table;
   HF_RETURN_IF_ERROR(take_values(input, table));
-  if (!table.has_watermark) return true;
-  sql::Value value;
-  HF_RETURN_IF_ERROR(sql::evaluate(*table.watermark, row_, value));
-  const auto watermark = static_cast<std::int64_t>(value.number);
-  if (value.null || watermark <= input.watermark) return true;
-  HF_RETURN_IF_ERROR(follow(input, watermark));
+  HF_ASSIGN_OR_RETURN(const auto watermark, watermark_behind(table, row_, input.watermark));
+  if (watermark) HF_RETURN_IF_ERROR(follow(input, *watermark));
   return true;
 }
 
-// What a connector has read becomes a row. Of kSampled rows one is measured.
-Status GraphOperators::take_values(Input& input, const sql::Table& table) {
+// Of kSampled rows one is measured.
+Status GraphOperators::take_values(GraphInput& input, const sql::Table& table) {
   using Clock = std::chrono::steady_clock;
   constexpr std::uint64_t kSampled = 64;
   const bool sampled = measures_ && rows_until_sample_-- == 0;
   if (!sampled) {
     HF_RETURN_IF_ERROR(compute(table, row_));
-    return input.scan->take(0, RowKind::kInsert, row_);
+    return scan(input).take(0, RowKind::kInsert, row_);
   }
   rows_until_sample_ = kSampled - 1;
   timing_.weight = kSampled;
   const auto begun = Clock::now();
   Status taken = compute(table, row_);
-  if (taken) taken = input.scan->take(0, RowKind::kInsert, row_);
-  input.scan->add_seconds(std::chrono::duration<double>(Clock::now() - begun).count() *
+  if (taken) taken = scan(input).take(0, RowKind::kInsert, row_);
+  scan(input).add_seconds(std::chrono::duration<double>(Clock::now() - begun).count() *
                           timing_.weight);
   timing_.weight = 0;
   return taken;
@@ -300,7 +170,7 @@ std::vector<OperatorProgress> GraphOperators::operators() const {
 Status GraphOperators::take_rows(std::vector<bool>& waits, std::uint64_t most,
                                  std::uint64_t& rows) {
   while (rows < most) {
-    Input* const input = next_input(waits);
+    GraphInput* const input = next_input(inputs_, waits);
     if (input == nullptr) return {};
     auto taken = take_row(*input);
     if (!taken) {
@@ -334,8 +204,8 @@ Result<Operators::Progress> GraphOperators::take(Source&) {
     rests.flip();
     HF_RETURN_IF_ERROR(take_rows(rests, kRows, progress.rows));
   }
-  progress.ended =
-      std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.ended; });
+  progress.ended = std::all_of(inputs_.begin(), inputs_.end(),
+                               [](const GraphInput& input) { return input.ended; });
   return progress;
 }
 
@@ -379,7 +249,7 @@ Status GraphOperators::restore(const OperatorCounts&) {
     input.watermark = progress_.get('w', i, kNoWatermark);
     input.rows = static_cast<std::uint64_t>(progress_.get('r', i, 0));
     input.ended = input.watermark == kEndOfTime;
-    input.scan->set_watermark(0, input.watermark);
+    scan(input).set_watermark(0, input.watermark);
   }
   for (std::size_t node = 0; node < operators_.size(); ++node) {
     auto& one = *operators_[node];

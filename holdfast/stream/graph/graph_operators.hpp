@@ -13,8 +13,9 @@
 #include <vector>
 
 #include <holdfast/sql/plan.hpp>
+#include <holdfast/stream/graph/graph_inputs.hpp>
 #include <holdfast/stream/graph/graph_source.hpp>
-#include <holdfast/stream/graph/idle.hpp>
+#include <holdfast/stream/graph/make_operator.hpp>
 #include <holdfast/stream/graph/operator.hpp>
 #include <holdfast/stream/operators.hpp>
 #include <holdfast/stream/sink.hpp>
@@ -97,30 +98,17 @@ class GraphOperators : public Operators {
   const Operator& node(std::size_t number) const { return *operators_[number]; }
 
  private:
-  class Output;
-  struct Input {  // A table, or rows of VALUES.
-    const sql::Table* table = nullptr;
-    Operator* scan = nullptr;
-    std::size_t part = 0;  // Of the source.
-    std::int64_t watermark = kNoWatermark;
-    std::uint64_t rows = 0;
-    bool ended = false;
-    bool looked_up = false;  // It is read before the others, and moves no watermark.
-    Idle idle;
-  };
   void build(std::size_t node, StateStore* store);
   void connect();
-  void find_inputs();
   Result<bool> begin();
   bool has_lookups() const;
   Result<bool> read_lookups();
-  Result<bool> ask(Input& input);
-  Result<bool> take_row(Input& input);
+  Result<bool> ask(GraphInput& input);
+  Result<bool> take_row(GraphInput& input);
   Status take_rows(std::vector<bool>& waits, std::uint64_t most, std::uint64_t& rows);
-  Status follow(Input& input, std::int64_t watermark);
-  Status take_values(Input& input, const sql::Table& table);
-  Status compute(const sql::Table& table, sql::Row& row) const;
-  Input* next_input(const std::vector<bool>& waits);
+  Status follow(GraphInput& input, std::int64_t watermark);
+  Status take_values(GraphInput& input, const sql::Table& table);
+  Operator& scan(const GraphInput& input) { return *operators_[input.node]; }
 
   const sql::Plan& plan_;
   GraphSource& source_;
@@ -129,8 +117,8 @@ class GraphOperators : public Operators {
   std::vector<std::unique_ptr<Operator>> operators_;  // By node.
   std::vector<Operator*> ticking_;                    // Those that follow the clock.
   std::set<std::size_t> clocks_;                      // Nodes whose watermark is that of the clock.
-  std::unique_ptr<Output> output_;
-  std::vector<Input> inputs_;
+  std::unique_ptr<OutputRows> output_;
+  std::vector<GraphInput> inputs_;
   GraphProgress progress_;
   bool begun_ = false;
   Timing timing_;
