@@ -481,8 +481,8 @@ void add_places(CLI::App& app, StreamArguments& arguments) {
 
 void add_workers(CLI::App& app, StreamArguments& arguments) {
   app.add_option("--workers", arguments.workers,
-                 "Threads of a query that groups rows of one table, at most: where fewer can do "
-                 "it, the others sleep (default: what the statements set, else 1)")
+                 "Threads of a query whose rows can be shared out, by keys or to windows; at most, "
+                 "for groups of one table (default: what the statements set, else 1)")
       ->check(CLI::Range(1u, stream::ParallelOperators::kMostWorkers))
       ->type_name("N");
   app.add_option("--sharing", arguments.sharing,

@@ -15,6 +15,7 @@
 #include <holdfast/stream/late_rows.hpp>
 #include <holdfast/stream/shared_run.hpp>
 #include <holdfast/stream/source.hpp>
+#include <holdfast/stream/workers/sharded_graph.hpp>
 
 namespace holdfast::stream {
 
@@ -208,6 +209,24 @@ Result<std::unique_ptr<Operators>> Script::operators_of(const QueryName& name,
   return std::unique_ptr<Operators>(std::move(parallel));
 }
 
+// Of any other plan.
+Result<std::unique_ptr<Operators>> Script::graph_of(const QueryName& name,
+                                                    const ScriptOptions& options,
+                                                    graph::GraphSource& source, Sink& sink,
+                                                    StateStore* state, LateRows* late_rows) const {
+  const auto& plan = plans_[name.number - 1];
+  const graph::Retention retention{idle_state_.count()};
+  auto keys = shards_of(plan, options, state);
+  // Compiled code makes its own.
+  if (options.workers < 2 || !keys || options.compile != compile::CompileMode::kNever) {
+    return std::unique_ptr<Operators>(
+        std::make_unique<graph::GraphOperators>(plan, source, sink, state, retention, late_rows));
+  }
+  HF_ASSIGN_OR_RETURN(auto sharded, ShardedGraph::start(plan, *std::move(keys), source, sink, state,
+                                                        {options.workers, retention}));
+  return std::unique_ptr<Operators>(std::move(sharded));
+}
+
 Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
                                                       const ScriptOptions& options,
                                                       StateStore* state,
@@ -235,8 +254,7 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
     HF_ASSIGN_OR_RETURN(operators, operators_of(name, options, *sink, state));
   } else {
     HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
-    operators = std::make_unique<graph::GraphOperators>(
-        plan, *tables, *sink, state, graph::Retention{idle_state_.count()}, late_rows);
+    HF_ASSIGN_OR_RETURN(operators, graph_of(name, options, *tables, *sink, state, late_rows));
     source = std::move(tables);
   }
   auto pipeline = std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
@@ -327,14 +345,42 @@ Status Script::run_query(std::size_t number, const ScriptOptions& options,
   return run_shared(shared, stop);
 }
 
+// Of a plan that is no chain; else why it has one worker.
+Result<ShardKeys> Script::shards_of(const sql::Plan& plan, const ScriptOptions& options,
+                                    const StateStore* state) const {
+  HF_ASSIGN_OR_RETURN(auto keys, shard_keys(plan));
+  if (options.compile != compile::CompileMode::kNever)
+    HF_RETURN_IF_ERROR(compile::can_compile_shards(plan, keys, state));
+  // What is idle goes from such a store while no shard has it in memory.
+  if (std::uint64_t bytes = 0;
+      idle_state_.count() != 0 && state != nullptr && state->finds_groups(bytes))
+    return Error{Errc::kUnsupported, "with table.exec.state.ttl shards want --state dram"};
+  return keys;
+}
+
+Status Script::may_share(const sql::Plan& plan, const ScriptOptions& options,
+                         const StateStore* state) const {
+  if (InterpretedOperators::can_run(plan, at_the_end(options)))
+    return InterpretedOperators::can_split(plan, at_the_end(options));
+  HF_RETURN_IF_ERROR(shards_of(plan, options, state));
+  return {};
+}
+
 // Compiled code, if the query can be compiled.
-Successor Script::successor_of(const QueryName& name, const ScriptOptions& options) const {
+Successor Script::successor_of(const QueryName& name, const ScriptOptions& options,
+                               const StateStore* state) const {
   const auto& plan = plans_[name.number - 1];
   const auto say = [&](const Error& error) {
     if (options.not_compiled) options.not_compiled(name.number, error);
   };
-  auto successor = compile::compiled_successor(plan, options.compile, options.compile_settings,
-                                               shape_of(bool(options.open_state)), say);
+  std::optional<compile::Shards> shards;
+  if (options.workers > 1 && !InterpretedOperators::can_run(plan, at_the_end(options))) {
+    if (auto keys = shards_of(plan, options, state))
+      shards = compile::Shards{*std::move(keys), options.workers};
+  }
+  auto successor =
+      compile::compiled_successor(plan, options.compile, options.compile_settings,
+                                  shape_of(bool(options.open_state)), say, std::move(shards));
   if (options.workers > 1 && InterpretedOperators::can_split(plan, at_the_end(options)))
     successor = parallel_successor(std::move(successor), options.workers, options.sharing);
   return successor;
@@ -350,13 +396,14 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   std::shared_ptr<QueryMonitor> monitor;
   if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
-  if (const Status split = InterpretedOperators::can_split(plan, at_the_end(options));
-      options.workers > 1 && !split && options.not_split)
-    options.not_split(name.number, split.error());
+  if (options.workers > 1 && options.not_split) {
+    const Status shared = may_share(plan, options, state.get());
+    if (!shared) options.not_split(name.number, shared.error());
+  }
   HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
-  if (!report.finished_before) pipeline->set_successor(successor_of(name, options));
+  if (!report.finished_before) pipeline->set_successor(successor_of(name, options, state.get()));
   if (options.resumed && report.resumed_epoch != 0) options.resumed(name, report);
   HF_RETURN_IF_ERROR(pipeline->run(options.checkpoint_interval, stop));
   if (options.report) options.report(name, report);

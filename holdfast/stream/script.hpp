@@ -20,10 +20,12 @@
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/callback_sink.hpp>
 #include <holdfast/stream/compile/successor.hpp>
+#include <holdfast/stream/graph/graph_source.hpp>
 #include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/pipeline.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
+#include <holdfast/stream/workers/shard_keys.hpp>
 
 namespace holdfast::stream {
 
@@ -104,7 +106,16 @@ class Script {
   bool at_the_end(const ScriptOptions& options) const {
     return options.final_state && idle_state_.count() == 0;
   }
-  Successor successor_of(const QueryName& name, const ScriptOptions& options) const;
+  Result<std::unique_ptr<Operators>> graph_of(const QueryName& name, const ScriptOptions& options,
+                                              graph::GraphSource& source, Sink& sink,
+                                              StateStore* state, LateRows* late_rows) const;
+  Result<ShardKeys> shards_of(const sql::Plan& plan, const ScriptOptions& options,
+                              const StateStore* state) const;
+  // Else why not.
+  Status may_share(const sql::Plan& plan, const ScriptOptions& options,
+                   const StateStore* state) const;
+  Successor successor_of(const QueryName& name, const ScriptOptions& options,
+                         const StateStore* state) const;
   Result<std::unique_ptr<Sink>> sink_of(const QueryName& name, const ScriptOptions& options) const;
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 StateStore* state, QueryMonitor* monitor) const;

@@ -23,12 +23,14 @@ constexpr std::chrono::milliseconds kPause{1};
 class Attempt {
  public:
   Attempt(const sql::Plan& plan, CompileMode mode, const CompileSettings& settings,
-          const RunShape& shape, std::function<void(const Error&)> failed)
+          const RunShape& shape, std::function<void(const Error&)> failed,
+          std::optional<Shards> shards)
       : plan_(plan),
         mode_(mode),
         settings_(settings),
         shape_(shape),
         failed_(std::move(failed)),
+        shards_(std::move(shards)),
         next_(Clock::now() + (mode == CompileMode::kWait ? Clock::duration{} : kWorthCompiling)) {}
 
   OperatorsResult poll(Operators& now, Sink& sink, StateStore* store) {
@@ -39,7 +41,8 @@ class Attempt {
     const auto library = mode_ == CompileMode::kWait ? compilation_->wait() : compilation_->poll();
     if (!library) give_up(library.error());
     if (!library || *library == nullptr || !now.has_begun()) return std::unique_ptr<Operators>();
-    return compiled_operators(now, plan_, source_, *library, sink, store);
+    return compiled_operators(now, plan_, source_, *library, sink, store,
+                              shards_ ? &*shards_ : nullptr);
   }
 
  private:
@@ -62,6 +65,7 @@ class Attempt {
   const CompileSettings settings_;
   const RunShape shape_;
   const std::function<void(const Error&)> failed_;
+  const std::optional<Shards> shards_;
   std::shared_ptr<const QuerySource> source_;
   std::optional<Compilation> compilation_;
   Clock::time_point next_;  // Not before.
@@ -73,9 +77,15 @@ class Attempt {
 Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql::Plan& plan,
                                                       std::shared_ptr<const QuerySource> source,
                                                       std::shared_ptr<const Library> library,
-                                                      Sink& sink, StateStore* store) {
+                                                      Sink& sink, StateStore* store,
+                                                      const Shards* shards) {
   HF_RETURN_IF_ERROR(now.settle());
   if (const auto* graph = dynamic_cast<const graph::GraphOperators*>(&now)) {
+    if (shards != nullptr) {
+      HF_ASSIGN_OR_RETURN(
+          auto made, CompiledShards::after(*graph, plan, *shards, source, library, sink, store));
+      return std::unique_ptr<Operators>(std::move(made));
+    }
     HF_ASSIGN_OR_RETURN(auto made,
                         CompiledGraph::after(*graph, plan, source, library, sink, store));
     return std::unique_ptr<Operators>(std::move(made));
@@ -86,9 +96,11 @@ Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql:
 
 Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
                              const CompileSettings& settings, const RunShape& shape,
-                             std::function<void(const Error&)> failed) {
+                             std::function<void(const Error&)> failed,
+                             std::optional<Shards> shards) {
   if (mode == CompileMode::kNever) return {};
-  const auto attempt = std::make_shared<Attempt>(plan, mode, settings, shape, std::move(failed));
+  const auto attempt =
+      std::make_shared<Attempt>(plan, mode, settings, shape, std::move(failed), std::move(shards));
   return [attempt](Operators& now, Sink& sink, StateStore* store) {
     return attempt->poll(now, sink, store);
   };

@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <holdfast/stream/compile/compilation.hpp>
+#include <holdfast/stream/compile/compiled_shards.hpp>
 #include <holdfast/stream/compile/query_source.hpp>
 #include <holdfast/stream/pipeline.hpp>
 
@@ -19,15 +21,17 @@ enum class CompileMode {
 };
 
 // Operators of a library that was made of `source`, which was made of `plan`. They go on where
-// `now` is.
+// `now` is. A graph has `shards`, if there are any.
 Result<std::unique_ptr<Operators>> compiled_operators(Operators& now, const sql::Plan& plan,
                                                       std::shared_ptr<const QuerySource> source,
                                                       std::shared_ptr<const Library> library,
-                                                      Sink& sink, StateStore* store);
+                                                      Sink& sink, StateStore* store,
+                                                      const Shards* shards = nullptr);
 // For `plan`, which outlives it, in runs of this shape. `failed` is told why the interpreter has to
 // do all of it.
 Successor compiled_successor(const sql::Plan& plan, CompileMode mode,
                              const CompileSettings& settings, const RunShape& shape,
-                             std::function<void(const Error&)> failed);
+                             std::function<void(const Error&)> failed,
+                             std::optional<Shards> shards = {});
 
 }  // namespace holdfast::stream::compile

@@ -116,6 +116,8 @@ class WindowJoin : public JoinOperator {
   StateSize state_size() const override { return size_of(tables_[0], tables_[1]); }
   Status take(std::size_t side, RowKind kind, const sql::Row& row) override;
   Status restore() override;
+  std::int64_t next_number() const override { return numbers_.next(); }
+  void raise_number(std::int64_t next) override { numbers_.raise_to(next); }
   Status put_state() override;
   Status visit_state(VisitState visit) const override;
 

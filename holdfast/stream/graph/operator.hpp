@@ -94,6 +94,10 @@ class Operator {
   }
   virtual std::set<std::int64_t> stored_slices() const { return {}; }
   virtual StateSize state_size() const { return {}; }
+  // Of one that gives the rows in its state numbers, and keeps the next one: NextNumber. Several
+  // that share a state begin again with the highest of theirs.
+  virtual std::int64_t next_number() const { return 0; }
+  virtual void raise_number(std::int64_t) {}
   // It outlives this. Passing on of watermarks is measured always, rows by the weight it has then.
   void measure(Timing& timing) { timing_ = &timing; }
   void add_seconds(double seconds) { seconds_ += seconds; }
@@ -191,10 +195,13 @@ class NextNumber {
   NextNumber(StateStore* store, std::int64_t slice) : table_(store, slice, {}) {}
 
   std::int64_t take() { return table_.at(kKey)++; }
+  std::int64_t next() const {
+    const auto found = table_.find(kKey);
+    return found == table_.end() ? 0 : found->second.value;
+  }
   // It is no less than this.
   void raise_to(std::int64_t next) {
-    auto& number = table_.at(kKey);
-    number = std::max(number, next);
+    if (next > this->next()) table_.at(kKey) = next;
   }
   Status restore() { return table_.restore(); }
   Status put() { return table_.put_all(); }

@@ -101,6 +101,8 @@ class WindowRank : public Operator {
   explicit WindowRank(const Parts& parts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
   Status restore() override;
+  std::int64_t next_number() const override { return numbers_.next(); }
+  void raise_number(std::int64_t next) override { numbers_.raise_to(next); }
   Status put_state() override;
   Status visit_state(VisitState visit) const override;
   std::set<std::int64_t> stored_slices() const override {

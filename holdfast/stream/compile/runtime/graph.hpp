@@ -74,12 +74,15 @@ class GraphOf : public Graph {
     self().tick_clocks();
     return flush();
   }
-  bool end(GraphInput* inputs, std::size_t input) override {
-    inputs[input].ended = true;
-    inputs[input].watermark = kEndOfTime;
-    self().follow(input, kEndOfTime);
+  bool advance(GraphInput* inputs, std::size_t input, std::int64_t watermark) override {
+    inputs[input].watermark = watermark;
+    self().follow(input, watermark);
     forget_texts();
     return flush();
+  }
+  bool end(GraphInput* inputs, std::size_t input) override {
+    inputs[input].ended = true;
+    return advance(inputs, input, kEndOfTime);
   }
 
  protected:

@@ -251,6 +251,8 @@ class Graph {
   virtual bool take(GraphInput* inputs, std::uint64_t most, std::size_t& next) = 0;
   // The clock goes on, also where no row comes.
   virtual bool tick() = 0;
+  // The watermark of the input is this one now.
+  virtual bool advance(GraphInput* inputs, std::size_t input, std::int64_t watermark) = 0;
   // The input has ended.
   virtual bool end(GraphInput* inputs, std::size_t input) = 0;
   virtual bool put_state() = 0;
