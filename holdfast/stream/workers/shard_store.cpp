@@ -157,9 +157,10 @@ Status SharedStore::for_each_of_group(std::int64_t slice, std::string_view group
   return entries.visit(visit);
 }
 
-void SharedStore::end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) {
+void SharedStore::end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                           std::int64_t parts) {
   const Lock lock(mutex_);
-  store_.end_idle(slice, oldest_ms, began_ms);
+  store_.end_idle(slice, oldest_ms, began_ms, parts);
 }
 
 Result<bool> SharedStore::says_times(std::int64_t slice) {

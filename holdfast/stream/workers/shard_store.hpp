@@ -75,7 +75,8 @@ class SharedStore final : public StateStore {
   }
   Result<bool> group_by(std::int64_t slice, Grouping grouping, std::uint64_t least_bytes) override;
   Status for_each_of_group(std::int64_t slice, std::string_view group, VisitVersion visit) override;
-  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override;
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                std::int64_t parts) override;
   Result<bool> says_times(std::int64_t slice) override;
   Result<std::int64_t> for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
                                          VisitVersion visit) override;
@@ -124,8 +125,9 @@ class ShardStore final : public StateStore {
                            VisitVersion visit) override {
     return store_.for_each_of_group(slice, group, visit);
   }
-  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms) override {
-    store_.end_idle(slice, oldest_ms, began_ms);
+  void end_idle(std::int64_t slice, std::int64_t oldest_ms, std::int64_t began_ms,
+                std::int64_t parts) override {
+    store_.end_idle(slice, oldest_ms, began_ms, parts);
   }
   Result<bool> says_times(std::int64_t slice) override { return store_.says_times(slice); }
   Result<std::int64_t> for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
