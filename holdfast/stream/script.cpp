@@ -216,15 +216,16 @@ Result<std::unique_ptr<Operators>> Script::graph_of(const QueryName& name,
                                                     StateStore* state, LateRows* late_rows) const {
   const auto& plan = plans_[name.number - 1];
   const graph::Retention retention{idle_state_.count()};
-  auto keys = shards_of(plan, options, state);
-  // Compiled code makes its own.
-  if (options.workers < 2 || !keys || options.compile != compile::CompileMode::kNever) {
-    return std::unique_ptr<Operators>(
-        std::make_unique<graph::GraphOperators>(plan, source, sink, state, retention, late_rows));
+  // Compiled code makes its own shards.
+  if (options.workers > 1 && options.compile == compile::CompileMode::kNever) {
+    if (auto keys = shards_of(plan, options, state)) {
+      HF_ASSIGN_OR_RETURN(auto sharded, ShardedGraph::start(plan, *std::move(keys), source, sink,
+                                                            state, {options.workers, retention}));
+      return std::unique_ptr<Operators>(std::move(sharded));
+    }
   }
-  HF_ASSIGN_OR_RETURN(auto sharded, ShardedGraph::start(plan, *std::move(keys), source, sink, state,
-                                                        {options.workers, retention}));
-  return std::unique_ptr<Operators>(std::move(sharded));
+  return std::unique_ptr<Operators>(
+      std::make_unique<graph::GraphOperators>(plan, source, sink, state, retention, late_rows));
 }
 
 Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
@@ -370,14 +371,17 @@ Status Script::may_share(const sql::Plan& plan, const ScriptOptions& options,
 Successor Script::successor_of(const QueryName& name, const ScriptOptions& options,
                                const StateStore* state) const {
   const auto& plan = plans_[name.number - 1];
-  const auto say = [&](const Error& error) {
-    if (options.not_compiled) options.not_compiled(name.number, error);
-  };
   std::optional<compile::Shards> shards;
   if (options.workers > 1 && !InterpretedOperators::can_run(plan, at_the_end(options))) {
     if (auto keys = shards_of(plan, options, state))
       shards = compile::Shards{*std::move(keys), options.workers};
   }
+  const auto say = [&options, number = name.number,
+                    shared = shards.has_value()](const Error& error) {
+    if (!options.not_compiled) return;
+    const auto* why = shared ? "; one worker interprets (--compile never: several do)" : "";
+    options.not_compiled(number, Error{error.code, error.detail + why});
+  };
   auto successor =
       compile::compiled_successor(plan, options.compile, options.compile_settings,
                                   shape_of(bool(options.open_state)), say, std::move(shards));

@@ -156,6 +156,30 @@ TEST(ShardKeys, WindowsAndTimes) {
             "a(k) b(k) Join | Group Project ");
 }
 
+// Of two versions of a key with one time the later one counts: windows do not bring them out in the
+// order of one worker.
+TEST(ShardKeys, VersionsOfWindowsAreNotInShards) {
+  const std::string counts =
+      "WITH counts AS (SELECT k, v, n, t FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER "
+      "BY t DESC) AS r FROM (SELECT k, v, COUNT(*) AS n, window_time AS t FROM TABLE(TUMBLE(TABLE "
+      "a, DESCRIPTOR(ts), INTERVAL '5' SECOND)) GROUP BY k, v, window_start, window_end, "
+      "window_time) x) y WHERE r = 1) ";
+  EXPECT_EQ(shards_of(counts + "SELECT b.v, counts.n FROM b LEFT JOIN counts FOR SYSTEM_TIME AS OF "
+                               "b.ts ON b.k = counts.k"),
+            kNone);
+}
+
+// Each query reads the one before it twice: the paths from the last to the table double with each.
+TEST(ShardKeys, PlansWhoseNodesAreReadOftenTakeNoLonger) {
+  std::string views = "WITH v0 AS (SELECT k FROM a)";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string before = "v" + std::to_string(i - 1);
+    views += ", v" + std::to_string(i) + " AS (SELECT k FROM " + before +
+             " UNION ALL SELECT k FROM " + before + " WHERE k > 'm')";
+  }
+  EXPECT_EQ(shards_of(views + " SELECT k, COUNT(*) FROM v40 GROUP BY k").substr(0, 5), "a(k) ");
+}
+
 TEST(ShardKeys, WhatFollowsTheClockOrReadsMoreThanTables) {
   EXPECT_EQ(shards_of("SELECT k, COUNT(*) FROM TABLE(TUMBLE(TABLE clocked, DESCRIPTOR(p), INTERVAL "
                       "'1' SECOND)) GROUP BY k, window_start, window_end"),

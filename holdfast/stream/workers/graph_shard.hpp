@@ -28,10 +28,13 @@ struct Crossed {
   sql::Row row;
 };
 
-// Of one shard and one batch, in its order. Rows keep their room.
+// Of one shard and one batch, in its order. Rows keep their room, but those of a large window.
 class Crossings {
  public:
-  void clear() { count_ = 0; }
+  void clear() {
+    if (all_.size() > kKept) all_ = {};
+    count_ = 0;
+  }
   Crossed& add() {
     if (count_ == all_.size()) all_.emplace_back();
     return all_[count_++];
@@ -40,6 +43,8 @@ class Crossings {
   const Crossed& operator[](std::size_t number) const { return all_[number]; }
 
  private:
+  static constexpr std::size_t kKept = 4096;
+
   std::vector<Crossed> all_;
   std::size_t count_ = 0;
 };

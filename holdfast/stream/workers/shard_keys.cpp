@@ -11,7 +11,8 @@ namespace holdfast::stream {
 namespace {
 
 using Columns = std::vector<std::uint32_t>;
-constexpr std::size_t kMostCandidates = 200;  // A plan has up to 2000 nodes.
+// A plan has up to 2000 nodes, and each candidate is tried once for each choice.
+constexpr std::size_t kMostCandidates = 200, kMostChoices = 8;
 
 // Columns that are to say where rows go, by place in the list: of one table after the other.
 struct Choice {
@@ -65,6 +66,9 @@ bool follows_order(const sql::Node& node) {
     return rank->ranking == sql::Ranking::kRowNumber;
   if (const auto* sort = std::get_if<sql::Sort>(&node.what))
     return sort->limit != sql::Sort::kAll || sort->offset != 0;
+  // Of two versions of a key with one time the later one counts.
+  if (const auto* join = std::get_if<sql::Join>(&node.what))
+    return HF_MUTANT("ST160", join->form == sql::JoinForm::kTemporal, false);
   return std::holds_alternative<sql::OverAggregate>(node.what);
 }
 
@@ -75,7 +79,7 @@ class Analysis {
   // Choices are added while they bring more operators with state into shards.
   std::vector<Spread> best() {
     auto best = spreads();
-    for (;;) {
+    while (choices_.size() < kMostChoices) {
       const auto known = choices_;
       auto better = known;
       const auto before = stateful(best);
@@ -90,8 +94,9 @@ class Analysis {
         best = std::move(now);
       }
       choices_ = std::move(better);
-      if (most == before) return best;
+      if (most == before) break;
     }
+    return best;
   }
   const std::vector<Choice>& choices() const { return choices_; }
 
@@ -135,6 +140,7 @@ class Analysis {
   bool choose(const Candidate& candidate) {
     found_.assign(plan_.nodes.size(), std::vector<std::optional<std::uint32_t>>(candidate.size()));
     for (std::size_t i = 0; i < candidate.size(); ++i) {
+      traced_.clear();
       for (const auto place : candidate[i])
         trace(place, i);
     }
@@ -168,6 +174,8 @@ class Analysis {
 
   // Column `number` of the choice is this column of a node; of which column of a table?
   void trace(Place place, std::size_t number) {
+    // A node may be read by several, and these by several.
+    if (!traced_.emplace(place.node, place.column).second) return;
     const auto& at = node(place.node);
     if (std::holds_alternative<sql::Scan>(at.what)) {
       auto& found = found_[place.node][number];
@@ -353,6 +361,8 @@ class Analysis {
   std::vector<Choice> choices_;
   // By node and number in the candidate: columns of tables.
   std::vector<std::vector<std::optional<std::uint32_t>>> found_;
+  std::set<std::pair<std::size_t, std::uint32_t>>
+      traced_;  // Nodes and columns that were looked at.
 };
 
 Error unsupported(const char* why) { return {Errc::kUnsupported, why}; }

@@ -86,9 +86,11 @@ struct Entries {
   };
   std::vector<Entry> all;
 
-  auto taker() {
-    return [this](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
-      all.push_back({std::string(key), std::string(state), version});
+  auto taker(SharedStore::Owns owns) {
+    return [this, owns](std::string_view key, std::string_view state,
+                        std::uint64_t version) -> Status {
+      HF_ASSIGN_OR_RETURN(const bool own, owns(key));
+      if (own) all.push_back({std::string(key), std::string(state), version});
       return {};
     };
   }
@@ -106,12 +108,12 @@ Result<std::vector<std::int64_t>> SharedStore::slices() {
   return store_.slices();
 }
 
-Status SharedStore::for_each(std::int64_t slice, Visit visit) {
+Status SharedStore::for_each_own(std::int64_t slice, Owns owns, Visit visit) {
   Entries entries;
   {
     const Lock lock(mutex_);
     HF_RETURN_IF_ERROR(store_.for_each(slice, [&](std::string_view key, std::string_view state) {
-      return entries.taker()(key, state, 0);
+      return entries.taker(owns)(key, state, 0);
     }));
   }
   return entries.visit([&](std::string_view key, std::string_view state, std::uint64_t) {
@@ -152,7 +154,8 @@ Status SharedStore::for_each_of_group(std::int64_t slice, std::string_view group
   Entries entries;
   {
     const Lock lock(mutex_);
-    HF_RETURN_IF_ERROR(store_.for_each_of_group(slice, group, entries.taker()));
+    const auto all = [](std::string_view) { return Result<bool>(true); };
+    HF_RETURN_IF_ERROR(store_.for_each_of_group(slice, group, entries.taker(all)));
   }
   return entries.visit(visit);
 }
@@ -168,13 +171,14 @@ Result<bool> SharedStore::says_times(std::int64_t slice) {
   return store_.says_times(slice);
 }
 
-Result<std::int64_t> SharedStore::for_each_of_times(std::int64_t slice, std::int64_t from,
-                                                    std::int64_t until, VisitVersion visit) {
+Result<std::int64_t> SharedStore::for_each_own_of_times(std::int64_t slice, std::int64_t from,
+                                                        std::int64_t until, Owns owns,
+                                                        VisitVersion visit) {
   Entries entries;
   std::int64_t beyond = 0;
   {
     const Lock lock(mutex_);
-    HF_ASSIGN_OR_RETURN(beyond, store_.for_each_of_times(slice, from, until, entries.taker()));
+    HF_ASSIGN_OR_RETURN(beyond, store_.for_each_of_times(slice, from, until, entries.taker(owns)));
   }
   HF_RETURN_IF_ERROR(entries.visit(visit));
   return beyond;
@@ -194,10 +198,7 @@ Result<bool> ShardStore::reads(std::int64_t slice, std::string_view key) const {
 }
 
 Status ShardStore::for_each(std::int64_t slice, Visit visit) {
-  return store_.for_each(slice, [&](std::string_view key, std::string_view state) -> Status {
-    HF_ASSIGN_OR_RETURN(const bool own, reads(slice, key));
-    return own ? visit(key, state) : Status();
-  });
+  return store_.for_each_own(slice, [&](std::string_view key) { return reads(slice, key); }, visit);
 }
 
 Status ShardStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
@@ -221,10 +222,8 @@ Status ShardStore::for_each_version(std::int64_t slice, VisitVersion visit) {
 
 Result<std::int64_t> ShardStore::for_each_of_times(std::int64_t slice, std::int64_t from,
                                                    std::int64_t until, VisitVersion visit) {
-  return store_.for_each_of_times(
-      slice, from, until, [&](std::string_view key, std::string_view state, std::uint64_t version) {
-        return visit_own(slice, key, state, version, visit);
-      });
+  return store_.for_each_own_of_times(
+      slice, from, until, [&](std::string_view key) { return reads(slice, key); }, visit);
 }
 
 }  // namespace holdfast::stream

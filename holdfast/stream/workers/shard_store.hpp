@@ -60,7 +60,14 @@ class SharedStore final : public StateStore {
 
   Result<std::optional<Checkpoint>> open() override { return store_.open(); }
   Result<std::vector<std::int64_t>> slices() override;
-  Status for_each(std::int64_t slice, Visit visit) override;
+  Status for_each(std::int64_t slice, Visit visit) override {
+    return for_each_own(slice, [](std::string_view) { return Result<bool>(true); }, visit);
+  }
+  // Only what `owns` names is copied out of the store, and visited when others may use it.
+  using Owns = FunctionRef<Result<bool>(std::string_view key)>;
+  Status for_each_own(std::int64_t slice, Owns owns, Visit visit);
+  Result<std::int64_t> for_each_own_of_times(std::int64_t slice, std::int64_t from,
+                                             std::int64_t until, Owns owns, VisitVersion visit);
   Status put(std::int64_t slice, std::string_view key, std::string_view state) override;
   Status put_copy(std::int64_t slice, std::string_view key, std::string_view state,
                   std::uint64_t number) override;
@@ -79,7 +86,10 @@ class SharedStore final : public StateStore {
                 std::int64_t parts) override;
   Result<bool> says_times(std::int64_t slice) override;
   Result<std::int64_t> for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
-                                         VisitVersion visit) override;
+                                         VisitVersion visit) override {
+    return for_each_own_of_times(
+        slice, from, until, [](std::string_view) { return Result<bool>(true); }, visit);
+  }
   void drop(std::int64_t slice) override;
   Status complete(const Checkpoint& checkpoint) override { return store_.complete(checkpoint); }
   bool keeps_entries() const override { return store_.keeps_entries(); }
