@@ -32,7 +32,6 @@ class SinkGuard {
 };
 
 constexpr std::size_t kImagesOfAThread = 256;
-constexpr std::size_t kBatch = kImagesOfAThread;
 constexpr std::uint64_t kShrinkTries = 400;
 
 Engine* active = nullptr;
@@ -202,7 +201,7 @@ void Engine::at_point(unsigned depth, PointKind kind, const std::source_location
           consider(depth, image, {states.begin(), states.end()}, found->second);
         } else if (queued.insert(image).second) {
           batch.emplace_back(image, States(states.begin(), states.end()));
-          if (batch.size() == kBatch) {
+          if (batch.size() == kImagesOfAThread) {
             explore_batch(depth, batch);
             queued.clear();
           }
