@@ -207,7 +207,7 @@ Status CompiledShards::adopt_entry(const query::GraphEntry& entry) {
   std::uint32_t owner = 0;
   if (!of_all) {
     HF_ASSIGN_OR_RETURN(const auto values,
-                        owners_.values_in(entry.slice, {entry.key.data, entry.key.size}));
+                        owners_.layout_of(entry.slice).values_in({entry.key.data, entry.key.size}));
     owner = shard_of(values, rounds_.shards());
   }
   for (std::uint32_t i = 0; i < shards_.size(); ++i) {

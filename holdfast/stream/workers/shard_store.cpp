@@ -55,21 +55,20 @@ StateOwners::Layout StateOwners::layout_of(std::int64_t slice) const {
   return layout;
 }
 
-Result<std::string> StateOwners::values_in(std::int64_t slice, std::string_view key) const {
-  const auto layout = layout_of(slice);
-  if (key.size() < layout.skipped) return none_of_this_query();
-  key.remove_prefix(layout.skipped);
+Result<std::string> StateOwners::Layout::values_in(std::string_view key) const {
+  if (key.size() < skipped) return none_of_this_query();
+  key.remove_prefix(skipped);
   std::string_view values = key;
-  if (layout.first_part && !graph::take_part(key, values)) return none_of_this_query();
+  if (first_part && !graph::take_part(key, values)) return none_of_this_query();
   std::vector<std::string_view> parts;
-  for (const auto& type : layout.types) {
+  for (const auto& type : types) {
     const auto before = values;
     sql::Value value;
     if (!sql::take_bytes(values, type, value)) return none_of_this_query();
     parts.push_back(before.substr(0, before.size() - values.size()));
   }
   std::string bytes;
-  for (const auto column : layout.columns)
+  for (const auto column : columns)
     bytes += parts[column];
   return bytes;
 }
@@ -154,8 +153,7 @@ Status SharedStore::for_each_of_group(std::int64_t slice, std::string_view group
   Entries entries;
   {
     const Lock lock(mutex_);
-    const auto all = [](std::string_view) { return Result<bool>(true); };
-    HF_RETURN_IF_ERROR(store_.for_each_of_group(slice, group, entries.taker(all)));
+    HF_RETURN_IF_ERROR(store_.for_each_of_group(slice, group, entries.taker(every_key)));
   }
   return entries.visit(visit);
 }
@@ -191,14 +189,28 @@ void SharedStore::drop(std::int64_t slice) {
 
 // ---- A shard's ----
 
-Result<bool> ShardStore::reads(std::int64_t slice, std::string_view key) const {
-  if (owners_.is_of_all(slice)) return true;
-  HF_ASSIGN_OR_RETURN(const auto values, owners_.values_in(slice, key));
-  return HF_MUTANT("ST154", shard_of(values, shards_) == number_, true);
-}
+// Names the keys of a slice that are this shard's.
+class ShardStore::Own {
+ public:
+  Own(const ShardStore& store, std::int64_t slice)
+      : store_(store), of_all_(store.owners_.is_of_all(slice)) {
+    if (!of_all_) layout_ = store.owners_.layout_of(slice);
+  }
+  Result<bool> operator()(std::string_view key) const {
+    if (of_all_) return true;
+    HF_ASSIGN_OR_RETURN(const auto values, layout_.values_in(key));
+    return HF_MUTANT("ST154", shard_of(values, store_.shards_) == store_.number_, true);
+  }
+
+ private:
+  const ShardStore& store_;
+  const bool of_all_;
+  StateOwners::Layout layout_;
+};
 
 Status ShardStore::for_each(std::int64_t slice, Visit visit) {
-  return store_.for_each_own(slice, [&](std::string_view key) { return reads(slice, key); }, visit);
+  const Own own(*this, slice);
+  return store_.for_each_own(slice, own, visit);
 }
 
 Status ShardStore::replace(std::int64_t slice, std::string_view key, std::string_view state,
@@ -207,23 +219,19 @@ Status ShardStore::replace(std::int64_t slice, std::string_view key, std::string
   return store_.replace(slice, key, state, version);
 }
 
-Status ShardStore::visit_own(std::int64_t slice, std::string_view key, std::string_view state,
-                             std::uint64_t version, VisitVersion visit) const {
-  HF_ASSIGN_OR_RETURN(const bool own, reads(slice, key));
-  return own ? visit(key, state, version) : Status();
-}
-
 Status ShardStore::for_each_version(std::int64_t slice, VisitVersion visit) {
+  const Own own(*this, slice);
   return store_.for_each_version(
-      slice, [&](std::string_view key, std::string_view state, std::uint64_t version) {
-        return visit_own(slice, key, state, version, visit);
+      slice, [&](std::string_view key, std::string_view state, std::uint64_t version) -> Status {
+        HF_ASSIGN_OR_RETURN(const bool is_own, own(key));
+        return is_own ? visit(key, state, version) : Status();
       });
 }
 
 Result<std::int64_t> ShardStore::for_each_of_times(std::int64_t slice, std::int64_t from,
                                                    std::int64_t until, VisitVersion visit) {
-  return store_.for_each_own_of_times(
-      slice, from, until, [&](std::string_view key) { return reads(slice, key); }, visit);
+  const Own own(*this, slice);
+  return store_.for_each_own_of_times(slice, from, until, own, visit);
 }
 
 }  // namespace holdfast::stream

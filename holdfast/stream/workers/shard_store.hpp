@@ -31,20 +31,23 @@ class StateOwners {
  public:
   StateOwners(const sql::Plan& plan, const ShardKeys& keys);
 
-  // The slice has a number that all shards begin with, and the first one writes.
-  bool is_of_all(std::int64_t slice) const;
-  // Of any other slice the bytes of these values. Errors: kCorrupt, the key is none of this query.
-  Result<std::string> values_in(std::int64_t slice, std::string_view key) const;
-
- private:
-  // What the keys of an operator begin with, and the types of the values behind that.
+  // What the keys of a slice begin with, and the types of the values behind that.
   struct Layout {
     std::size_t skipped = 0;
     bool first_part = false;  // The values are a part with its length (graph/keys.hpp).
     std::vector<sql::Type> types;
     std::vector<std::uint32_t> columns;
+
+    // The bytes of these values. Errors: kCorrupt, the key is none of this query.
+    Result<std::string> values_in(std::string_view key) const;
   };
+
+  // The slice has a number that all shards begin with, and the first one writes.
+  bool is_of_all(std::int64_t slice) const;
+  // Of any other slice.
   Layout layout_of(std::int64_t slice) const;
+
+ private:
   const sql::Node& node_of(std::int64_t slice) const;
 
   const sql::Plan& plan_;
@@ -61,10 +64,11 @@ class SharedStore final : public StateStore {
   Result<std::optional<Checkpoint>> open() override { return store_.open(); }
   Result<std::vector<std::int64_t>> slices() override;
   Status for_each(std::int64_t slice, Visit visit) override {
-    return for_each_own(slice, [](std::string_view) { return Result<bool>(true); }, visit);
+    return for_each_own(slice, every_key, visit);
   }
   // Only what `owns` names is copied out of the store, and visited when others may use it.
   using Owns = FunctionRef<Result<bool>(std::string_view key)>;
+  static Result<bool> every_key(std::string_view) { return true; }
   Status for_each_own(std::int64_t slice, Owns owns, Visit visit);
   Result<std::int64_t> for_each_own_of_times(std::int64_t slice, std::int64_t from,
                                              std::int64_t until, Owns owns, VisitVersion visit);
@@ -87,8 +91,7 @@ class SharedStore final : public StateStore {
   Result<bool> says_times(std::int64_t slice) override;
   Result<std::int64_t> for_each_of_times(std::int64_t slice, std::int64_t from, std::int64_t until,
                                          VisitVersion visit) override {
-    return for_each_own_of_times(
-        slice, from, until, [](std::string_view) { return Result<bool>(true); }, visit);
+    return for_each_own_of_times(slice, from, until, every_key, visit);
   }
   void drop(std::int64_t slice) override;
   Status complete(const Checkpoint& checkpoint) override { return store_.complete(checkpoint); }
@@ -147,9 +150,7 @@ class ShardStore final : public StateStore {
   bool keeps_entries() const override { return store_.keeps_entries(); }
 
  private:
-  Result<bool> reads(std::int64_t slice, std::string_view key) const;
-  Status visit_own(std::int64_t slice, std::string_view key, std::string_view state,
-                   std::uint64_t version, VisitVersion visit) const;
+  class Own;
 
   SharedStore& store_;
   const StateOwners& owners_;
