@@ -212,17 +212,16 @@ Result<std::unique_ptr<Operators>> Script::operators_of(const QueryName& name,
 // Of any other plan.
 Result<std::unique_ptr<Operators>> Script::graph_of(const QueryName& name,
                                                     const ScriptOptions& options,
+                                                    const std::optional<ShardKeys>& shards,
                                                     graph::GraphSource& source, Sink& sink,
                                                     StateStore* state, LateRows* late_rows) const {
   const auto& plan = plans_[name.number - 1];
   const graph::Retention retention{idle_state_.count()};
   // Compiled code makes its own shards.
-  if (options.workers > 1 && options.compile == compile::CompileMode::kNever) {
-    if (auto keys = shards_of(plan, options, state)) {
-      HF_ASSIGN_OR_RETURN(auto sharded, ShardedGraph::start(plan, *std::move(keys), source, sink,
-                                                            state, {options.workers, retention}));
-      return std::unique_ptr<Operators>(std::move(sharded));
-    }
+  if (shards && options.compile == compile::CompileMode::kNever) {
+    HF_ASSIGN_OR_RETURN(auto sharded, ShardedGraph::start(plan, *shards, source, sink, state,
+                                                          {options.workers, retention}));
+    return std::unique_ptr<Operators>(std::move(sharded));
   }
   return std::unique_ptr<Operators>(
       std::make_unique<graph::GraphOperators>(plan, source, sink, state, retention, late_rows));
@@ -230,6 +229,7 @@ Result<std::unique_ptr<Operators>> Script::graph_of(const QueryName& name,
 
 Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
                                                       const ScriptOptions& options,
+                                                      const std::optional<ShardKeys>& shards,
                                                       StateStore* state,
                                                       QueryMonitor* monitor) const {
   const auto& plan = plans_[name.number - 1];
@@ -255,7 +255,8 @@ Result<std::unique_ptr<Pipeline>> Script::pipeline_of(const QueryName& name,
     HF_ASSIGN_OR_RETURN(operators, operators_of(name, options, *sink, state));
   } else {
     HF_ASSIGN_OR_RETURN(auto tables, graph::GraphSource::open(plan));
-    HF_ASSIGN_OR_RETURN(operators, graph_of(name, options, *tables, *sink, state, late_rows));
+    HF_ASSIGN_OR_RETURN(operators,
+                        graph_of(name, options, shards, *tables, *sink, state, late_rows));
     source = std::move(tables);
   }
   auto pipeline = std::make_unique<Pipeline>(plan, std::move(source), std::move(sink), state,
@@ -359,29 +360,36 @@ Result<ShardKeys> Script::shards_of(const sql::Plan& plan, const ScriptOptions& 
   return keys;
 }
 
-Status Script::may_share(const sql::Plan& plan, const ScriptOptions& options,
-                         const StateStore* state) const {
-  if (InterpretedOperators::can_run(plan, at_the_end(options)))
-    return InterpretedOperators::can_split(plan, at_the_end(options));
-  HF_RETURN_IF_ERROR(shards_of(plan, options, state));
+// None: one worker, of which it says why, or a chain.
+std::optional<ShardKeys> Script::shards_for(const QueryName& name, const ScriptOptions& options,
+                                            const StateStore* state) const {
+  if (options.workers < 2) return {};
+  const auto& plan = plans_[name.number - 1];
+  const auto say = [&](const Error& error) {
+    if (options.not_split) options.not_split(name.number, error);
+  };
+  if (InterpretedOperators::can_run(plan, at_the_end(options))) {
+    const Status split = InterpretedOperators::can_split(plan, at_the_end(options));
+    if (!split) say(split.error());
+    return {};
+  }
+  auto keys = shards_of(plan, options, state);
+  if (keys) return *std::move(keys);
+  say(keys.error());
   return {};
 }
 
 // Compiled code, if the query can be compiled.
 Successor Script::successor_of(const QueryName& name, const ScriptOptions& options,
-                               const StateStore* state) const {
+                               std::optional<ShardKeys> keys) const {
   const auto& plan = plans_[name.number - 1];
-  std::optional<compile::Shards> shards;
-  if (options.workers > 1 && !InterpretedOperators::can_run(plan, at_the_end(options))) {
-    if (auto keys = shards_of(plan, options, state))
-      shards = compile::Shards{*std::move(keys), options.workers};
-  }
-  const auto say = [&options, number = name.number,
-                    shared = shards.has_value()](const Error& error) {
+  const auto say = [&options, number = name.number, shared = keys.has_value()](const Error& error) {
     if (!options.not_compiled) return;
     const auto* why = shared ? "; one worker interprets (--compile never: several do)" : "";
     options.not_compiled(number, Error{error.code, error.detail + why});
   };
+  std::optional<compile::Shards> shards;
+  if (keys) shards = compile::Shards{*std::move(keys), options.workers};
   auto successor =
       compile::compiled_successor(plan, options.compile, options.compile_settings,
                                   shape_of(bool(options.open_state)), say, std::move(shards));
@@ -400,14 +408,13 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   std::shared_ptr<QueryMonitor> monitor;
   if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
-  if (options.workers > 1 && options.not_split) {
-    const Status shared = may_share(plan, options, state.get());
-    if (!shared) options.not_split(name.number, shared.error());
-  }
-  HF_ASSIGN_OR_RETURN(const auto pipeline, pipeline_of(name, options, state.get(), monitor.get()));
+  auto shards = shards_for(name, options, state.get());
+  HF_ASSIGN_OR_RETURN(const auto pipeline,
+                      pipeline_of(name, options, shards, state.get(), monitor.get()));
   HF_RETURN_IF_ERROR(pipeline->resume());
   const auto& report = pipeline->report();
-  if (!report.finished_before) pipeline->set_successor(successor_of(name, options, state.get()));
+  if (!report.finished_before)
+    pipeline->set_successor(successor_of(name, options, std::move(shards)));
   if (options.resumed && report.resumed_epoch != 0) options.resumed(name, report);
   HF_RETURN_IF_ERROR(pipeline->run(options.checkpoint_interval, stop));
   if (options.report) options.report(name, report);

@@ -107,17 +107,18 @@ class Script {
     return options.final_state && idle_state_.count() == 0;
   }
   Result<std::unique_ptr<Operators>> graph_of(const QueryName& name, const ScriptOptions& options,
+                                              const std::optional<ShardKeys>& shards,
                                               graph::GraphSource& source, Sink& sink,
                                               StateStore* state, LateRows* late_rows) const;
   Result<ShardKeys> shards_of(const sql::Plan& plan, const ScriptOptions& options,
                               const StateStore* state) const;
-  // Else why not.
-  Status may_share(const sql::Plan& plan, const ScriptOptions& options,
-                   const StateStore* state) const;
+  std::optional<ShardKeys> shards_for(const QueryName& name, const ScriptOptions& options,
+                                      const StateStore* state) const;
   Successor successor_of(const QueryName& name, const ScriptOptions& options,
-                         const StateStore* state) const;
+                         std::optional<ShardKeys> keys) const;
   Result<std::unique_ptr<Sink>> sink_of(const QueryName& name, const ScriptOptions& options) const;
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
+                                                const std::optional<ShardKeys>& shards,
                                                 StateStore* state, QueryMonitor* monitor) const;
   Status set(const sql::syntax::Option& option);
   Status add_query(const sql::syntax::QueryStatement& query);
