@@ -122,7 +122,7 @@ void compare_runs(AggregateKind kind, bool distinct, std::uint64_t seed) {
       interpreted = {};
       compiled = {};
       std::string_view rest = theirs;
-      ASSERT_TRUE(interpreted.take_bytes(aggregate, true, INT32_MAX, rest));
+      ASSERT_TRUE(interpreted.take_bytes(aggregate, true, rest));
       Text bytes{ours.data(), ours.size()};
       ASSERT_TRUE(compiled.take(bytes));
     }
@@ -293,7 +293,7 @@ TEST(RunningAggregate, ADamagedValueIsRefused) {
     (*each)[known] = '\7';
   }
   std::string_view rest = bytes;
-  EXPECT_FALSE(held.take_bytes(aggregate, true, INT32_MAX, rest));
+  EXPECT_FALSE(held.take_bytes(aggregate, true, rest));
   rest = more;
   EXPECT_FALSE(gathered.take_bytes(aggregate, rest));
   Text text{bytes.data(), bytes.size()};

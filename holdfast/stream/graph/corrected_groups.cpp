@@ -20,8 +20,7 @@ bool CorrectedGroups::Codec::decode(std::string_view& bytes, State& state) const
   state.aggregates.resize(group->aggregates.size());
   for (std::size_t i = 0; i < group->aggregates.size(); ++i) {
     auto& aggregate = state.aggregates[i];
-    if (!aggregate.take_bytes(group->aggregates[i], retracts, state.rows, bytes) ||
-        aggregate.has_parts())
+    if (!aggregate.take_bytes(group->aggregates[i], retracts, bytes) || aggregate.has_parts())
       return false;
   }
   return true;

@@ -215,8 +215,7 @@ bool RunningGroups::Codec::decode(std::string_view& bytes, State& state) const {
   if (state.rows < 0 || !sql::is_summable(state.rows)) return false;
   state.aggregates.resize(group->aggregates.size());
   for (std::size_t i = 0; i < group->aggregates.size(); ++i) {
-    if (!state.aggregates[i].take_bytes(group->aggregates[i], retracts, state.rows, bytes))
-      return false;
+    if (!state.aggregates[i].take_bytes(group->aggregates[i], retracts, bytes)) return false;
   }
   return true;
 }
@@ -323,7 +322,7 @@ Status RunningGroups::take_part(std::string_view key, State& state, std::string_
 
 Status RunningGroups::end_parts(State& state) const {
   for (std::size_t i = 0; i < state.aggregates.size(); ++i) {
-    if (!state.aggregates[i].end_parts(group_.aggregates[i], state.rows, store()->keeps_entries()))
+    if (!state.aggregates[i].end_parts(group_.aggregates[i], store()->keeps_entries()))
       return Error{Errc::kCorrupt, "of the values of a group some parts are missing"};
   }
   return {};

@@ -41,9 +41,9 @@ class RunningAggregate {
   // `whole`: with the values that parts have.
   void append_bytes(const sql::Aggregate& aggregate, bool retracts, bool whole,
                     std::string& bytes) const;
-  // For a group that has so many rows. False: the bytes are none of this aggregate.
-  bool take_bytes(const sql::Aggregate& aggregate, bool retracts, std::int64_t rows,
-                  std::string_view& bytes);
+  // False: the bytes are none of this aggregate. A value may be there more often than its group has
+  // rows: where state ends when it is idle, a row may go that the group never saw.
+  bool take_bytes(const sql::Aggregate& aggregate, bool retracts, std::string_view& bytes);
 
   // ---- Parts ----
 
@@ -60,7 +60,7 @@ class RunningAggregate {
   bool take_part(const sql::Aggregate& aggregate, std::int64_t number, std::string_view part,
                  std::uint64_t version);
   // Called after the last part. `keeps`: parts are written on. False: some are missing.
-  bool end_parts(const sql::Aggregate& aggregate, std::int64_t rows, bool keeps);
+  bool end_parts(const sql::Aggregate& aggregate, bool keeps);
 
  private:
   // Of MIN and MAX the value that is the result comes first.

@@ -394,8 +394,8 @@ class Distinct : public HasParts {
              return by == 1 && take_value_of(value);
            });
   }
-  // Behind take() and all parts. `rows`: of the group. False: no run has written it.
-  bool end_taking(std::int64_t) { return parts_ == nullptr || parts_->end_taking(); }
+  // Behind take() and all parts. False: no run has written it.
+  bool end_taking() { return parts_ == nullptr || parts_->end_taking(); }
   // About, in memory.
   std::uint64_t held_bytes() const {
     return values_.bytes() + values_.text_bytes() + bytes_of_parts();
@@ -527,11 +527,12 @@ class OfValues : public HasParts {
              return true;
            });
   }
-  // Behind take() and all parts. `rows`: of the group. False: no run has written it.
-  bool end_taking(std::int64_t rows) {
+  // Behind take() and all parts. False: no run has written it. A value may be there more often than
+  // its group has rows: where state ends when it is idle, a row may go that the group never saw.
+  bool end_taking() {
     if (parts_ != nullptr && !parts_->end_taking()) return false;
     for (const auto& [bytes, times] : values_) {
-      if (times < 1 || times > rows) return false;  // A row has it once.
+      if (times < 1 || !sql::is_summable(times)) return false;
       if constexpr (kSubtracts) {
         if (parts_ != nullptr) inner_.add(value_of(bytes));
       }

@@ -362,7 +362,7 @@ class RunningGroups {
   }
   bool end_taking(Entry& known) {
     if constexpr (State::kHoldsValues) {
-      if (!known.value.state.end_taking(known.value.rows)) return false;
+      if (!known.value.state.end_taking()) return false;
       if (stored_.is_bounded()) hold(0, known.value.state.held_bytes());
     }
     return true;

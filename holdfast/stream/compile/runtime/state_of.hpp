@@ -64,9 +64,8 @@ struct StateOf {
     });
     return taken;
   }
-  // `rows`: of the group.
-  bool end_taking(std::int64_t rows) {
-    return for_each_of_values([&](std::int64_t, auto& values) { return values.end_taking(rows); });
+  bool end_taking() {
+    return for_each_of_values([](std::int64_t, auto& values) { return values.end_taking(); });
   }
 
  private:
