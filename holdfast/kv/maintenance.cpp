@@ -290,6 +290,7 @@ Status Maintenance::reclaim() {
 Result<bool> Maintenance::make_room(RoomSoFar& so_far) {
   const auto begin = std::chrono::steady_clock::now();
   auto made = make_room_now(so_far);
+  so_far.freed_blocks = counts_.blocks.load(std::memory_order_acquire);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   rooms_.events.post(StallEvent{spent.count(), made && *made});
   return made;
@@ -301,7 +302,8 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   constexpr double kLeastGain = 0.02;
   rooms_.end_left_snapshots();
   HF_RETURN_IF_ERROR(HF_MUTANT("K78", settle_all_displaced(), ok_status()));
-  const std::uint64_t before = counts_.blocks.load(std::memory_order_acquire);
+  const std::uint64_t before =
+      so_far.freed_blocks.value_or(counts_.blocks.load(std::memory_order_acquire));
   const Turn turn = hold_off();
   if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
   HF_RETURN_IF_ERROR(collect_pieces());
@@ -322,8 +324,14 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
     while (sealed == 0 && waste != kWaste.end()) {
       HF_ASSIGN_OR_RETURN(sealed, reclaimer.seal_wasteful_lanes(*waste++));
     }
-    if (sealed == 0) return put_free_blocks_together(reclaimer, so_far);
+    if (sealed == 0) break;
   }
+  HF_ASSIGN_OR_RETURN(const bool longer, put_free_blocks_together(reclaimer, so_far));
+  if (longer) return true;
+  // Another thread may have made room between the first attempt and `before`.
+  const bool unknown = !so_far.freed_blocks.has_value();
+  const BlockTable& table = rooms_.table;
+  return HF_MUTANT("K166", unknown, false) && (table.longest_free() != 0 || table.may_grow());
 }
 
 // For a run of several blocks. Segments are emptied from the end down, into what is free before

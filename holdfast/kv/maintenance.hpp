@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <holdfast/base/mutex.hpp>
@@ -44,6 +45,7 @@ class Maintenance {
   // The caller is in no guard. False: what is in use lives, or is held by snapshots and pins.
   // `so_far`: of the operation that it is made for, which comes again where it was not enough.
   struct RoomSoFar {
+    std::optional<std::uint64_t> freed_blocks;  // By all, before its last attempt, but the first.
     std::uint64_t longest = 0;  // Of free blocks side by side, the most that there were.
     unsigned tries = 16;        // Other threads may take what was put together.
   };
