@@ -1,6 +1,6 @@
 #include "calendar.hpp"
 
-#include <cstdio>
+#include <charconv>
 
 namespace holdfast::sql {
 namespace {
@@ -57,24 +57,46 @@ std::optional<std::int64_t> take_time(std::string_view& text) {
   return ms;
 }
 
+// With zeros in front, at least so many signs.
+void append_padded(std::int64_t number, std::size_t width, std::string& text) {
+  char digits[24];
+  const auto size = static_cast<std::size_t>(
+      std::to_chars(digits, digits + sizeof digits, number < 0 ? -number : number).ptr - digits);
+  const std::size_t sign = number < 0 ? 1 : 0;
+  text.append(sign, '-');
+  text.append(width > size + sign ? width - size - sign : 0, '0');
+  text.append(digits, size);
+}
+
 }  // namespace
 
-std::string date_text(std::int64_t days) {
+void append_date(std::int64_t days, std::string& text) {
   const CivilDate date = date_of(days);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04lld-%02u-%02u", static_cast<long long>(date.year),
-                date.month, date.day);
-  return text;
+  append_padded(date.year, 4, text);
+  text += '-';
+  append_padded(date.month, 2, text);
+  text += '-';
+  append_padded(date.day, 2, text);
+}
+
+void append_timestamp(std::int64_t ms, std::string& text) {
+  const std::int64_t days = floor_divide(ms, kDayMs);
+  const std::int64_t rest = ms - days * kDayMs;
+  append_date(days, text);
+  text += ' ';
+  append_padded(rest / 3'600'000, 2, text);
+  text += ':';
+  append_padded(rest / 60'000 % 60, 2, text);
+  text += ':';
+  append_padded(rest / 1000 % 60, 2, text);
+  text += '.';
+  append_padded(rest % 1000, 3, text);
 }
 
 std::string timestamp_text(std::int64_t ms) {
-  const std::int64_t days = floor_divide(ms, kDayMs);
-  const std::int64_t rest = ms - days * kDayMs;
-  char text[64];
-  std::snprintf(text, sizeof text, " %02d:%02d:%02d.%03d", static_cast<int>(rest / 3'600'000),
-                static_cast<int>(rest / 60'000 % 60), static_cast<int>(rest / 1000 % 60),
-                static_cast<int>(rest % 1000));
-  return date_text(days) + text;
+  std::string text;
+  append_timestamp(ms, text);
+  return text;
 }
 
 std::optional<std::int64_t> timestamp_of(std::string_view text) {

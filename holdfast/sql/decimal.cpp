@@ -200,19 +200,35 @@ int compared(Int128 left, std::uint32_t left_scale, Int128 right, std::uint32_t 
   return *a < *b ? -1 : *a > *b ? 1 : 0;
 }
 
-std::string decimal_text(Int128 value, std::uint32_t scale) {
-  Uint128 rest = magnitude(value);
-  std::string digits;
-  while (rest != 0 || digits.size() <= scale) {
-    digits += static_cast<char>('0' + static_cast<int>(rest % 10));
+namespace {
+
+// From the last one on. Returns where they begin.
+template <class Unsigned>
+char* put_digits(Unsigned rest, std::uint32_t scale, char* end) {
+  for (std::uint32_t digits = 0; rest != 0 || digits <= scale; ++digits) {
+    if (digits == scale && scale != 0) *--end = '.';
+    *--end = static_cast<char>('0' + static_cast<int>(rest % 10));
     rest /= 10;
-    if (digits.size() == scale && scale != 0) digits += '.';
   }
-  // Where the point was the last thing written, the digit before it is still to come.
-  if (digits.back() == '.') digits += '0';
-  if (value < 0) digits += '-';
-  std::reverse(digits.begin(), digits.end());
-  return digits;
+  return end;
+}
+
+}  // namespace
+
+void append_decimal(Int128 value, std::uint32_t scale, std::string& text) {
+  char digits[48];  // 39 of 128 bits, or a zero and 38 behind the point.
+  char* const end = digits + sizeof digits;
+  const Uint128 all = magnitude(value);
+  const auto small = static_cast<std::uint64_t>(all);
+  char* const begin = all == small ? put_digits(small, scale, end) : put_digits(all, scale, end);
+  if (value < 0) text += '-';
+  text.append(begin, end);
+}
+
+std::string decimal_text(Int128 value, std::uint32_t scale) {
+  std::string text;
+  append_decimal(value, scale, text);
+  return text;
 }
 
 std::optional<Int128> decimal_of(std::string_view text, std::uint32_t scale) {

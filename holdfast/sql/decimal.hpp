@@ -36,7 +36,8 @@ std::optional<Int128> divided(Int128 left, Int128 right, std::uint32_t shift);
 // -1, 0, 1, whatever the scales.
 int compared(Int128 left, std::uint32_t left_scale, Int128 right, std::uint32_t right_scale);
 
-std::string decimal_text(Int128 value, std::uint32_t scale);  // "-0.50"
+void append_decimal(Int128 value, std::uint32_t scale, std::string& text);  // "-0.50"
+std::string decimal_text(Int128 value, std::uint32_t scale);
 // "12", "-3.50", "1e3": its digits, rounded to `scale`. nullopt: no number, or beyond 38 digits.
 std::optional<Int128> decimal_of(std::string_view text, std::uint32_t scale);
 

@@ -108,24 +108,31 @@ bool same(const Value& left, const Value& right, const Type& type) {
   return compare(left, right, type) == 0;
 }
 
-std::string text_of(const Value& value, const Type& type) {
-  if (value.null) return {};
+void append_text(const Value& value, const Type& type, std::string& text) {
+  if (value.null) return;
   switch (type.kind) {
-    case Kind::kBoolean: return value.number != 0 ? "true" : "false";
-    case Kind::kDecimal: return decimal_text(value.number, type.scale);
-    case Kind::kFloat: return real_text(value.real, true);
-    case Kind::kDouble: return real_text(value.real, false);
-    case Kind::kString: return value.text;
-    case Kind::kDate: return date_text(static_cast<std::int64_t>(value.number));
+    case Kind::kBoolean: text += value.number != 0 ? "true" : "false"; break;
+    case Kind::kDecimal: append_decimal(value.number, type.scale, text); break;
+    case Kind::kFloat: text += real_text(value.real, true); break;
+    case Kind::kDouble: text += real_text(value.real, false); break;
+    case Kind::kString: text += value.text; break;
+    case Kind::kDate: append_date(static_cast<std::int64_t>(value.number), text); break;
     case Kind::kTimestamp: {
       const auto ms = static_cast<std::int64_t>(value.number);
-      return timestamp_text(type.zone == nullptr ? ms : type.zone->wall_of(ms));
+      append_timestamp(type.zone == nullptr ? ms : type.zone->wall_of(ms), text);
+      break;
     }
     case Kind::kArray:
     case Kind::kRow:
-    case Kind::kMap: return nested_text(value, type);
-    default: return decimal_text(value.number, 0);
+    case Kind::kMap: text += nested_text(value, type); break;
+    default: append_decimal(value.number, 0, text);
   }
+}
+
+std::string text_of(const Value& value, const Type& type) {
+  std::string text;
+  append_text(value, type, text);
+  return text;
 }
 
 std::optional<Value> value_of(std::string_view text, const Type& type) {

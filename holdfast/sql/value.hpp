@@ -55,6 +55,7 @@ bool same(const Value& left, const Value& right, const Type& type);  // NULL is 
 // As CSV and `print` show it: decimals with full scale, doubles in the shortest form that reads
 // back, timestamps as 2026-11-23 05:30:00.000. NULL: an empty text; the printer marks it.
 std::string text_of(const Value& value, const Type& type);
+void append_text(const Value& value, const Type& type, std::string& text);
 // The reverse, of a text of a user; blanks around numbers and times are skipped. nullopt: the text
 // is none of the type. Decimals are rounded to the scale.
 std::optional<Value> value_of(std::string_view text, const Type& type);

@@ -1,5 +1,6 @@
 #include "changelog_sink.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -26,9 +27,10 @@ class ChangelogSink : public Sink {
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
   bool takes_changes() const override { return true; }
   Status write_change(RowKind kind, const sql::Row& row) override {
-    row_.resize(1);
-    row_[0] = sql::Value::of_text(std::string(text_of(kind)));
-    row_.insert(row_.end(), row.begin(), row.end());
+    row_.resize(1 + row.size());  // Texts keep their room.
+    row_[0].null = false;
+    row_[0].text = text_of(kind);
+    std::copy(row.begin(), row.end(), row_.begin() + 1);
     return inner_->write(row_);
   }
   Status prepare(std::uint64_t epoch) override { return inner_->prepare(epoch); }

@@ -84,19 +84,27 @@ std::string_view CsvFields::take_plain(std::string_view record, std::size_t& at,
   return {};
 }
 
+CsvFieldWriter::CsvFieldWriter(CsvOptions options) : options_(std::move(options)) {
+  const auto& quoting = options_.quoting;
+  for (const char sign : {'\n', '\r', quoting.delimiter, quoting.quote, quoting.escape})
+    special_[static_cast<unsigned char>(sign)] = true;
+  // No quote, no escape; the sign itself may stand in any field.
+  if (quoting.delimiter != '\0') special_[0] = false;
+}
+
 // Before the first record a byte order mark is no part of it, so a field that begins with one is
 // quoted. So is one that would begin a comment.
-bool append_csv_field(std::string_view text, const CsvOptions& options, std::string& line) {
-  const auto& quoting = options.quoting;
-  const auto or_delimiter = [&](char sign) { return sign == '\0' ? quoting.delimiter : sign; };
-  const char special[] = {'\n', '\r', quoting.delimiter, or_delimiter(quoting.quote),
-                          or_delimiter(quoting.escape)};
-  if (text.find_first_of(std::string_view(special, sizeof special)) == std::string_view::npos &&
-      text != options.null_literal && !text.starts_with(kByteOrderMark) &&
-      !(quoting.comments && text.starts_with('#'))) {
-    line += text;
-    return true;
-  }
+bool CsvFieldWriter::must_be_quoted(std::string_view text) const {
+  const auto is_special = [this](char sign) { return special_[static_cast<unsigned char>(sign)]; };
+  return std::any_of(text.begin(), text.end(), is_special) || text == options_.null_literal ||
+         text.starts_with(kByteOrderMark) || (options_.quoting.comments && text.starts_with('#'));
+}
+
+bool CsvFieldWriter::end_field(std::size_t begin, std::string& line) const {
+  if (!must_be_quoted(std::string_view(line).substr(begin))) return true;
+  const std::string text = line.substr(begin);
+  line.resize(begin);
+  const auto& quoting = options_.quoting;
   if (quoting.quote == '\0') return false;
   line += quoting.quote;
   for (const char c : text) {
@@ -108,6 +116,12 @@ bool append_csv_field(std::string_view text, const CsvOptions& options, std::str
   }
   line += quoting.quote;
   return true;
+}
+
+bool CsvFieldWriter::append(std::string_view text, std::string& line) const {
+  const std::size_t begin = line.size();
+  line += text;
+  return end_field(begin, line);
 }
 
 }  // namespace holdfast::stream

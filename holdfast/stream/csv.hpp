@@ -6,6 +6,7 @@
 // record_reader.hpp finds where records end.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,21 @@ class CsvFields {
   std::string unquoted_;  // Fields that are not as they stand in the record.
 };
 
-// `text` as a field, quoted if it must be. False: it cannot be one, since there are no quotes.
-bool append_csv_field(std::string_view text, const CsvOptions& options, std::string& line);
+class CsvFieldWriter {
+ public:
+  explicit CsvFieldWriter(CsvOptions options = {});
+
+  // What stands in `line` from `begin` on becomes a field, quoted if it must be. False: it cannot
+  // be one, since there are no quotes; it is gone then.
+  bool end_field(std::size_t begin, std::string& line) const;
+  bool append(std::string_view text, std::string& line) const;
+  const CsvOptions& options() const { return options_; }
+
+ private:
+  bool must_be_quoted(std::string_view text) const;
+
+  CsvOptions options_;
+  std::array<bool, 256> special_{};  // By sign.
+};
 
 }  // namespace holdfast::stream

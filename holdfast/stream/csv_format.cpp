@@ -83,15 +83,19 @@ class CsvRowReader final : public RowReader {
 class CsvRowWriter final : public RowWriter {
  public:
   CsvRowWriter(const ColumnList& columns, FormatScope scope, CsvOptions csv)
-      : columns_(columns), scope_(std::move(scope)), csv_(std::move(csv)) {}
+      : columns_(columns), scope_(std::move(scope)), fields_(std::move(csv)) {}
 
   Status append(const sql::Row& row, std::string& bytes) override {
     bool first = true;
     for (const auto i : scope_.columns) {
-      if (!std::exchange(first, false)) bytes += csv_.quoting.delimiter;
-      if (row[i].null)
-        bytes += csv_.null_literal;
-      else if (!append_csv_field(sql::text_of(row[i], columns_[i].type), csv_, bytes))
+      if (!std::exchange(first, false)) bytes += fields_.options().quoting.delimiter;
+      if (row[i].null) {
+        bytes += fields_.options().null_literal;
+        continue;
+      }
+      const std::size_t begin = bytes.size();
+      sql::append_text(row[i], columns_[i].type, bytes);
+      if (!fields_.end_field(begin, bytes))
         return Error{Errc::kInvalidOption,
                      "column " + escape(columns_[i].name) +
                          ": this text cannot be written without quotes; it is the null literal, or "
@@ -103,7 +107,7 @@ class CsvRowWriter final : public RowWriter {
  private:
   const ColumnList& columns_;
   FormatScope scope_;
-  CsvOptions csv_;
+  CsvFieldWriter fields_;
 };
 
 }  // namespace

@@ -131,7 +131,7 @@ void append_json_value(const Value& value, const Type& type, bool iso_times, std
     append_parts(value, type, iso_times, out);
   } else if (type.kind == Kind::kBoolean || type.is_exact() ||
              (type.is_real() && std::isfinite(value.real))) {
-    out += sql::text_of(value, type);
+    sql::append_text(value, type, out);
   } else {
     append_json_text(text_in_json(value, type, iso_times), out);
   }

@@ -83,18 +83,20 @@ class OutputSink final : public StreamSink {
       : StreamSink(output), columns_(columns), writer_(std::move(writer)), header_(header) {}
 
   Status write(const sql::Row& row) override {
-    std::string line;
-    HF_RETURN_IF_ERROR(writer_->append(row, line));
-    return show(line + '\n');
+    line_.clear();
+    HF_RETURN_IF_ERROR(writer_->append(row, line_));
+    line_ += '\n';
+    return show(line_);
   }
 
  private:
   Status show_head() override {
     if (!header_) return {};
+    const CsvFieldWriter fields;
     std::string line;
     for (const auto& column : columns_) {
       if (!line.empty()) line += ',';
-      append_csv_field(column.name, {}, line);
+      fields.append(column.name, line);
     }
     return show(line + '\n');
   }
@@ -102,6 +104,7 @@ class OutputSink final : public StreamSink {
   const ColumnList& columns_;
   std::unique_ptr<RowWriter> writer_;
   bool header_;
+  std::string line_;
 };
 
 // Columns under their names. A row is shown at once, so that the widths are those of names and

@@ -56,7 +56,7 @@ TEST(Csv, ARecordLongerThanTheBuffer) {
 TEST(Csv, WhatIsWrittenIsReadBack) {
   std::string line;
   for (const char* text : {"plain", "a,b", "say \"x\"", "two\nlines", "\\N", ""}) {
-    append_csv_field(text, {}, line);
+    CsvFieldWriter().append(text, line);
     line += ',';
   }
   line += "end\n";
@@ -107,15 +107,18 @@ TEST(Csv, WhatIsWrittenByOtherSignsIsReadBack) {
     std::string line, wanted;
     for (const auto& text : texts) {
       if (!line.empty()) line += ',';
-      ASSERT_TRUE(append_csv_field(text, options, line));
+      ASSERT_TRUE(CsvFieldWriter(options).append(text, line));
       wanted += "[" + text + "]";
     }
     EXPECT_EQ(records(line, 0, options), wanted + "\n") << line;
   }
+  const CsvFieldWriter without_quotes(quoted_by('\0'));
   std::string line;
-  EXPECT_TRUE(append_csv_field("a\"b", quoted_by('\0'), line));
+  EXPECT_TRUE(without_quotes.append("a\"b", line));
+  EXPECT_TRUE(without_quotes.append(std::string_view("\0", 1), line));
   for (const char* text : {"a,b", "a\nb", "\\N"})
-    EXPECT_FALSE(append_csv_field(text, quoted_by('\0'), line)) << text;
+    EXPECT_FALSE(without_quotes.append(text, line)) << text;
+  EXPECT_EQ(line, std::string("a\"b\0", 4));
 }
 
 }  // namespace

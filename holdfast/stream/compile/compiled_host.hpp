@@ -93,7 +93,7 @@ class CompiledHost : public query::Host {
   const std::vector<sql::Column>& columns_;  // Of a row for the sink.
   const RecordLayout& layout_;
   const QueryParts& parts_;
-  Sink* sink_;           // Null: there are no results, nor is there a store.
+  Sink* sink_;           // Null: there are no results, or write() is overridden.
   RecordSink* records_;  // The sink, if it takes records.
   StateStore* store_;
   const graph::Retention retention_;

@@ -35,24 +35,32 @@ Status can_compile_shards(const sql::Plan& plan, const ShardKeys& keys, const St
 
 class CompiledShards::Shard {
   // What a shard gives out is noted with what caused it.
-  class Crosses final : public Sink {
+  class Host final : public CompiledHost {
    public:
-    Status begin(std::uint64_t, std::string_view) override { return {}; }
-    Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
-    bool takes_changes() const override { return true; }
-    Status write_change(RowKind kind, const sql::Row& row) override {
-      auto& crossed = crossings->add();
-      crossed.event = event;
-      crossed.is_row = true;
-      crossed.kind = kind;
-      crossed.row = row;
-      return {};
+    Host(const sql::Plan& plan, const QuerySource& source, StateStore* store,
+         const graph::Retention& retention)
+        : CompiledHost(plan, source, nullptr, store, retention),
+          columns_(plan.columns()),
+          layout_(source.result) {}
+
+    bool write(const query::Change* changes, const std::byte* records, std::size_t count) override {
+      for (std::size_t i = 0; i < count; ++i) {
+        auto& crossed = crossings->add();
+        crossed.event = event;
+        crossed.is_row = true;
+        crossed.kind = static_cast<RowKind>(changes[i]);
+        crossed.row.resize(columns_.size());
+        read_record(columns_, layout_, records + i * layout_.bytes, crossed.row);
+      }
+      return bool(status());
     }
-    Status prepare(std::uint64_t) override { return {}; }
-    Status commit(std::uint64_t) override { return {}; }
 
     Crossings* crossings = nullptr;
     std::size_t event = 0;
+
+   private:
+    const std::vector<sql::Column>& columns_;
+    const RecordLayout& layout_;
   };
 
  public:
@@ -61,7 +69,7 @@ class CompiledShards::Shard {
         const graph::Retention& retention, std::uint32_t number)
       : number_(number),
         source_(source),
-        host_(plan, source, &sink_, store, retention),
+        host_(plan, source, store, retention),
         graph_(library.make_graph(host_)),
         tables_(inputs),
         inputs_(inputs.size()) {
@@ -83,12 +91,12 @@ class CompiledShards::Shard {
   }
 
   Status take(GraphBatch& batch, Crossings& crossings, std::size_t& event) {
-    sink_.crossings = &crossings;
+    host_.crossings = &crossings;
     host_.look_at_clock();
     for (event = 0; event < batch.events.size(); ++event) {
       const auto& one = batch.events[event];
       if (one.is_row && one.shard != number_) continue;
-      sink_.event = event;
+      host_.event = event;
       const bool taken =
           one.is_row ? take_row(one.input, batch.rows[one.row]) : advance(one.input, one.watermark);
       if (!taken) return host_.status();
@@ -118,8 +126,7 @@ class CompiledShards::Shard {
 
   const std::uint32_t number_;
   const QuerySource& source_;
-  Crosses sink_;
-  CompiledHost host_;
+  Host host_;
   std::unique_ptr<query::Graph> graph_;
   const std::vector<graph::GraphInput> tables_;
   std::vector<query::GraphInput> inputs_;

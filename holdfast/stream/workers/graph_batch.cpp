@@ -56,10 +56,11 @@ void GraphReader::read(GraphBatch& batch) {
 
 Status GraphReader::read_rows(GraphBatch& batch, std::vector<bool>& waits) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::size_t kRows = 256;
+  constexpr std::size_t kRows = 256, kRowsOfALook = 16;
   constexpr std::chrono::milliseconds kPatience{10};
   const auto patient_until = Clock::now() + kPatience;
-  while (batch.count < kRows && Clock::now() < patient_until) {
+  while (batch.count < kRows) {
+    if (batch.count % kRowsOfALook == 0 && Clock::now() >= patient_until) return {};
     auto* const input = graph::next_input(inputs_, waits);
     if (input == nullptr) return {};
     const auto taken = read_row(batch, *input);
