@@ -201,6 +201,14 @@ Status BlockTable::grow_by_segment(std::uint64_t blocks_seen) {
   return {};
 }
 
+// The tails first: a head without all of its tails would be damage.
+Status BlockTable::put_run_words(std::uint64_t head, std::uint64_t run_blocks, BlockWord word) {
+  HF_RETURN_IF_ERROR(HF_MUTANT("K27", ok_status(), put_block_word(head, word)));
+  for (std::uint64_t block = head + 1; block < head + run_blocks; ++block)
+    HF_RETURN_IF_ERROR(put_block_word(block, {word.generation, BlockState::kTail}));
+  return HF_MUTANT("K27", put_block_word(head, word), ok_status());
+}
+
 Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose purpose,
                                            BlockState state) {
   if (run_blocks >= geometry_.blocks_per_group()) {
@@ -243,11 +251,12 @@ Result<std::uint64_t> BlockTable::open_run(std::uint64_t run_blocks, Purpose pur
       return std::move(grown).error();
     }
   }
-  HF_RETURN_IF_ERROR(HF_MUTANT("K27", ok_status(), put_block_word(head, {generation, state})));
-  for (std::uint64_t block = head + 1; block < head + run_blocks; ++block) {
-    HF_RETURN_IF_ERROR(put_block_word(block, {generation, BlockState::kTail}));
+  if (auto put = put_run_words(head, run_blocks, {generation, state}); !put) {
+    // Nothing of the run is on the medium but perhaps words: recovery frees those.
+    for (std::uint64_t block = head; block < head + run_blocks; ++block)
+      HF_MUTANT("K169", mark_free_locked(block, generation), void());
+    return std::move(put).error();
   }
-  HF_RETURN_IF_ERROR(HF_MUTANT("K27", put_block_word(head, {generation, state}), ok_status()));
   BlockMeta& run = meta(head);
   run.used_bytes.store(0, std::memory_order_relaxed);
   run.dead_bytes.store(0, std::memory_order_relaxed);

@@ -160,6 +160,10 @@ class BlockTable {
     return !growth_refused_.load(std::memory_order_relaxed) &&
            blocks() * geometry_.block_bytes + geometry_.segment_bytes <= max_bytes_;
   }
+  // For the run of a put, if one block is enough for it.
+  bool may_have_room() const {
+    return free_within_limit() > reserve_blocks(Purpose::kPut) || may_grow();
+  }
   // Gives at most so many free segments at the end back to the system, keeping so many free blocks
   // and so many segments. Returns the bytes. O(bytes given back), in the system.
   Result<std::uint64_t> trim(std::uint64_t keep_free_blocks, std::uint64_t keep_segments = 1,
@@ -203,6 +207,10 @@ class BlockTable {
   std::vector<std::uint64_t> dead_lines_of(std::uint64_t head) const;
   // From here on the run counts as one whose dead bits the medium has; the caller reads them now.
   void take_dead_dirty(std::uint64_t head) { meta(head).dead_dirty.exchange(false); }
+  // The medium has not taken them.
+  void leave_dead_dirty(std::uint64_t head) {
+    meta(head).dead_dirty.store(true, std::memory_order_release);
+  }
   // The run's word says sealed, durably after the next fence: only then are its dead bits believed,
   // since a run that is being sealed holds other bytes at their place. Before its bits are put.
   Status confirm_sealed(std::uint64_t head) {
@@ -279,6 +287,7 @@ class BlockTable {
   void mark_free_locked(std::uint64_t block, std::uint64_t generation) HF_REQUIRES(mutex_);
   Result<std::uint64_t> take_free_locked(std::uint64_t run_blocks) HF_REQUIRES(mutex_);
   Status put_block_word(std::uint64_t block, BlockWord word);
+  Status put_run_words(std::uint64_t head, std::uint64_t run_blocks, BlockWord word);
   Result<std::uint64_t> next_generation_locked() HF_REQUIRES(mutex_);
   void add_entries(std::uint64_t up_to) HF_REQUIRES(mutex_);
 

@@ -246,8 +246,8 @@ Result<Version> StoreCore::mark() {
     HF_ASSIGN_OR_RETURN(const bool made, maintenance.make_room(so_far));
     if (!made) return maintenance.full(std::move(marked).error());
   }
-  moment.held.clear();      // Their pins are the mark's now.
-  rooms.upkeep.wake.ask();  // What the mark before has held may go.
+  moment.held.clear();  // Their pins are the mark's now.
+  free_old_images();
   return image.version;
 }
 
@@ -256,9 +256,18 @@ Status StoreCore::drop_mark() {
   const Lock lock(marking_);
   if (rooms.mark.version() == 0) return Error{Errc::kNotFound, "the store has no mark"};
   auto dropped = rooms.mark.drop();
-  if (!dropped) rooms.gate.fail(dropped.error());
-  rooms.upkeep.wake.ask();
+  if (!dropped)
+    rooms.gate.fail(dropped.error());
+  else
+    free_old_images();
   return dropped;
+}
+
+// What they have held may go, too. A mark is as it should be where they stay: the next one tries
+// again, and so does an opening.
+void StoreCore::free_old_images() {
+  if (const auto freed = rooms.mark.free_old_images(); !freed) rooms.gate.fail(freed.error());
+  rooms.upkeep.wake.ask();
 }
 
 Result<Version> StoreBase::mark() { return core() ? core()->mark() : Result<Version>(closed()); }

@@ -18,7 +18,7 @@ Result<bool> ExpirySweep::run(Reach reach, Reclaimer& reclaimer, Session& own) {
   if (!rooms_.expiry.any()) return false;
   clock_ = rooms_.expiry.clock();
   if (versions_held() || (reach == Reach::kDue && clock_ == swept_) ||
-      (reach == Reach::kAllOnce && clock_ == swept_all_))
+      (reach == Reach::kAllOnce && clock_ == swept_all_ && !holds_back_))
     return false;
   const bool all = reach != Reach::kDue;
   if (rooms_.displaced && rooms_.displaced->count() != 0)
@@ -44,23 +44,29 @@ Result<bool> ExpirySweep::run(Reach reach, Reclaimer& reclaimer, Session& own) {
   const bool more = block < blocks;
   next_ = more ? block : 0;
   if (!more) swept_ = round_;
-  if (all) swept_all_ = clock_;
+  if (all) {
+    swept_all_ = clock_;
+    holds_back_ = false;
+  }
   if (expired.empty()) return more;
 
   HF_MUTANT("K95", rooms_.epochs.synchronize(), void());
   // A snapshot that opened before one of these records was published may look behind it: it is seen
   // here. One that opens later judges by this sweep's clock, or by a later one, and misses nothing.
+  const auto hold_back = [&](const Expired& one) {
+    looks_[one.head].due = 0;
+    holds_back_ = HF_MUTANT("K170", true, false);
+  };
   if (versions_held()) {
     for (const Expired& one : expired)
-      looks_[one.head].due = 0;
+      hold_back(one);
     return more;
   }
   HF_ASSIGN_OR_RETURN(const std::uint64_t floor, reclaimer.tombstone_floor());
   HF_RETURN_IF_ERROR(HF_MUTANT("K96", reclaimer.put_all_dead_bits(), ok_status()));
   for (const Expired& one : expired) {
     const bool may_go = one.sequence < HF_MUTANT("K97", floor, ~std::uint64_t{0});
-    if (may_go && drop(one, own)) continue;
-    looks_[one.head].due = 0;  // The next sweep tries again.
+    if (!may_go || !drop(one, own)) hold_back(one);
   }
   return more;
 }

@@ -35,10 +35,13 @@ class ExpirySweep {
   enum class Reach {
     kDue,  // Some runs, of those that are due, where an eighth of the bytes has expired.
     kAll,
-    kAllOnce,  // All of them, unless that was done at this clock.
+    kAllOnce,  // All of them, unless that was done at this clock and nothing had to stay.
   };
   // True: there is more to read. `own`: the reclaimer's session. Errors: kIo, those of sealing.
   Result<bool> run(Reach reach, Reclaimer& reclaimer, Session& own);
+  // Something that has expired had to stay: it is not older than all that open runs hold, or a
+  // snapshot may see it.
+  bool holds_back() const { return holds_back_; }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
@@ -61,7 +64,8 @@ class ExpirySweep {
   std::uint64_t round_ = 0;      // When it, or one of those that it goes on from, began at block 0.
   std::uint64_t swept_ = 0;      // At this clock all runs that were due were read ...
   std::uint64_t swept_all_ = 0;  // ... and at this one all.
-  std::uint64_t next_ = 0;       // The block where the next sweep goes on.
+  bool holds_back_ = false;
+  std::uint64_t next_ = 0;                         // The block where the next sweep goes on.
   std::unordered_map<std::uint64_t, Look> looks_;  // By the run's head.
   std::atomic<std::uint64_t> dropped_{0};
 };

@@ -210,6 +210,20 @@ bool Maintenance::shrink() {
 
 // ---- For callers ----
 
+namespace {
+
+// An open run that is older than what has expired holds it back, also one whose thread rests.
+Status drop_expired(ExpirySweep& sweep, ExpirySweep::Reach reach, Reclaimer& reclaimer,
+                    Session& relocator, const Rooms& rooms) {
+  HF_RETURN_IF_ERROR(sweep.run(reach, reclaimer, relocator));
+  if (!sweep.holds_back() || rooms.versions_held()) return {};
+  HF_RETURN_IF_ERROR(reclaimer.seal_wasteful_lanes(Reclaimer::Waste::kAge));
+  HF_RETURN_IF_ERROR(sweep.run(ExpirySweep::Reach::kAllOnce, reclaimer, relocator));
+  return {};
+}
+
+}  // namespace
+
 // After this the books say what is dead.
 Status Maintenance::settle_all_displaced() {
   if (!rooms_.displaced || rooms_.displaced->count() == 0) return {};
@@ -263,7 +277,8 @@ Status Maintenance::reclaim() {
   HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
   HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer sweeper = reclaimer_of(turn);
-  HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAll, sweeper, *relocator_));
+  HF_RETURN_IF_ERROR(
+      drop_expired(*expired_, ExpirySweep::Reach::kAll, sweeper, *relocator_, rooms_));
   HF_RETURN_IF_ERROR(sweeper.seal_wasteful_lanes(Reclaimer::Waste::kUseless));
   for (;;) {
     HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
@@ -308,7 +323,8 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
   HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer reclaimer = reclaimer_of(turn);
-  HF_RETURN_IF_ERROR(expired_->run(ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_));
+  HF_RETURN_IF_ERROR(
+      drop_expired(*expired_, ExpirySweep::Reach::kAllOnce, reclaimer, *relocator_, rooms_));
   constexpr std::array kWaste{Reclaimer::Waste::kUseless, Reclaimer::Waste::kHalfEmpty};
   for (auto waste = kWaste.begin();;) {
     HF_RETURN_IF_ERROR(rooms_.group.finish_sealing());
@@ -330,8 +346,7 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   if (longer) return true;
   // Another thread may have made room between the first attempt and `before`.
   const bool unknown = !so_far.freed_blocks.has_value();
-  const BlockTable& table = rooms_.table;
-  return HF_MUTANT("K166", unknown, false) && (table.longest_free() != 0 || table.may_grow());
+  return HF_MUTANT("K166", unknown, false) && rooms_.table.may_have_room();
 }
 
 // For a run of several blocks. Segments are emptied from the end down, into what is free before

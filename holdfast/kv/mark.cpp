@@ -144,20 +144,23 @@ Status Mark::drop() { return exchange(0, 0, {}); }
 
 Status Mark::exchange(std::uint64_t image_head, std::uint64_t version,
                       std::vector<std::uint64_t> heads) {
-  std::uint64_t old_image = 0;
-  {
-    const Lock lock(mutex_);
-    HF_RETURN_IF_ERROR(medium_.put_word(kMarkWordAt, image_head));
-    // Before anything of the mark before may be freed.
-    HF_RETURN_IF_ERROR(HF_MUTANT("K122", medium_.order(), ok_status()));
-    for (const std::uint64_t head : heads_)
-      table_.meta(head).pins.fetch_sub(HF_MUTANT("K123", 1, 0), std::memory_order_release);
-    old_image = std::exchange(image_head_, image_head);
-    heads_ = std::move(heads);
-    version_.store(version, std::memory_order_release);
-  }
-  if (old_image == 0) return {};
-  return table_.free_runs({&old_image, 1});
+  const Lock lock(mutex_);
+  HF_RETURN_IF_ERROR(medium_.put_word(kMarkWordAt, image_head));
+  // Before anything of the mark before may be freed.
+  HF_RETURN_IF_ERROR(HF_MUTANT("K122", medium_.order(), ok_status()));
+  for (const std::uint64_t head : heads_)
+    table_.meta(head).pins.fetch_sub(HF_MUTANT("K123", 1, 0), std::memory_order_release);
+  if (const auto old = std::exchange(image_head_, image_head); old != 0) old_images_.push_back(old);
+  heads_ = std::move(heads);
+  version_.store(version, std::memory_order_release);
+  return {};
+}
+
+Status Mark::free_old_images() {
+  const Lock lock(mutex_);
+  HF_RETURN_IF_ERROR(table_.free_runs(old_images_));
+  old_images_.clear();
+  return {};
 }
 
 std::uint64_t Mark::held_bytes() const {

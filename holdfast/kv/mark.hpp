@@ -70,11 +70,14 @@ class Mark {
   // As an opening found it; takes a pin of each run.
   void adopt(std::uint64_t image_head, const MarkImage& image) HF_EXCLUDES(mutex_);
   // Durable when it returns; the mark before is gone then. It takes over a pin that the caller has
-  // of each run. Two fences, three if there was one before. Errors: kNoSpace, kTooLarge (nothing
-  // has changed), kIo.
+  // of each run, but where it fails. Two fences. Errors: kNoSpace, kTooLarge (nothing has changed),
+  // kIo.
   Status put(const MarkImage& image) HF_EXCLUDES(mutex_);
-  // Durable when it returns. Two fences. Errors: kIo.
+  // Durable when it returns. A fence. Errors: kIo.
   Status drop() HF_EXCLUDES(mutex_);
+  // Of marks that are gone, also those that it could not free before. A fence. Errors: kIo,
+  // kNoSpace.
+  Status free_old_images() HF_EXCLUDES(mutex_);
 
   // 0: there is none.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
@@ -99,6 +102,7 @@ class Mark {
   mutable Mutex mutex_;
   std::uint64_t image_head_ HF_GUARDED_BY(mutex_) = 0;
   std::vector<std::uint64_t> heads_ HF_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> old_images_ HF_GUARDED_BY(mutex_);  // To be freed.
   std::atomic<std::uint64_t> version_{0};
 };
 

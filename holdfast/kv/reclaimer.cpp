@@ -129,22 +129,19 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
   // Between that wait and the notes: each of the victims' records is in the index then, or dead.
   HF_RETURN_IF_ERROR(HF_MUTANT("K70", HF_MUTANT("K71", settle(), ok_status()), ok_status()));
   rooms_.drain_notes();
-  // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
-  std::uint64_t floor = 0;
-  const bool tombstones = std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) {
-    return table.meta(head).tombstones != 0;
-  });
-  if (tombstones && !rooms_.versions_held()) {
-    HF_ASSIGN_OR_RETURN(floor, tombstone_floor());
-    HF_RETURN_IF_ERROR(HF_MUTANT("K01", put_all_dead_bits(), ok_status()));
+  const auto spare_from = [&](std::size_t first) {
+    for (std::size_t rest = first; rest < victims.size(); ++rest)
+      table.meta(victims[rest]).set_moving(false);
+  };
+  const auto known_floor = floor_of(victims);
+  if (!known_floor) {
+    spare_from(0);
+    return known_floor.error();
   }
+  const std::uint64_t floor = *known_floor;
   const auto start = std::chrono::steady_clock::now();
   std::uint64_t moved = 0;
   Evacuation evacuation(rooms_, own_, counts_);
-  const auto spare_behind = [&](std::size_t last) {
-    for (std::size_t rest = last + 1; rest < victims.size(); ++rest)
-      table.meta(victims[rest]).set_moving(false);
-  };
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const std::uint64_t head = victims[i];
     BlockMeta& run = table.meta(head);
@@ -163,7 +160,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     }
     if (!evacuated) {  // It stays as it is: what lives in it does so, and is in checkpoints.
       run.damaged.store(true, std::memory_order_relaxed);
-      spare_behind(i);
+      spare_from(i + 1);
       return std::move(evacuated).error();
     }
     run.evacuated.store(true, std::memory_order_relaxed);
@@ -174,7 +171,7 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     dropped_bytes_ += evacuated->dropped_bytes - waste;
     gained_blocks_ += evacuated->gained_blocks;
     if (gives_way && waiters_.load(std::memory_order_relaxed) != 0) {
-      spare_behind(i);
+      spare_from(i + 1);
       break;
     }
     if (bytes_per_second != 0) {
@@ -184,6 +181,18 @@ Result<std::uint64_t> Reclaimer::evacuate_all(std::vector<std::uint64_t> victims
     }
   }
   return free_evacuated();
+}
+
+// Tombstones below it may be dropped.
+Result<std::uint64_t> Reclaimer::floor_of(std::span<const std::uint64_t> victims) {
+  const bool tombstones = std::any_of(victims.begin(), victims.end(), [&](std::uint64_t head) {
+    return rooms_.table.meta(head).tombstones != 0;
+  });
+  // Versions that snapshots see have no dead bits: while there are any, every tombstone stays.
+  if (!tombstones || rooms_.versions_held()) return 0;
+  HF_ASSIGN_OR_RETURN(const std::uint64_t floor, tombstone_floor());
+  HF_RETURN_IF_ERROR(HF_MUTANT("K01", put_all_dead_bits(), ok_status()));
+  return floor;
 }
 
 Status Reclaimer::settle_displaced(std::span<const std::uint64_t> victims) {
@@ -220,7 +229,7 @@ std::vector<std::uint64_t> dead_bits_of(const BlockTable& table, const SealedRun
 
 Status Reclaimer::put_all_dead_bits() {
   rooms_.drain_notes();
-  std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>> dead;
+  std::vector<DeadBits> dead;
   for_each_sealed_run([&](std::uint64_t head, const BlockMeta& run) {
     // A run whose tail was damaged meanwhile has nothing to be marked in.
     if (!run.dead_dirty.load(std::memory_order_acquire)) return;
@@ -231,6 +240,15 @@ Status Reclaimer::put_all_dead_bits() {
     dead.emplace_back(head, dead_bits_of(rooms_.table, *sealed));
   });
   if (dead.empty()) return {};
+  auto put = put_dead_bits(dead);
+  if (!put) {
+    for (const auto& [head, bits] : dead)
+      HF_MUTANT("K168", rooms_.table.leave_dead_dirty(head), void());
+  }
+  return put;
+}
+
+Status Reclaimer::put_dead_bits(std::span<const DeadBits> dead) {
   // What superseded them is durable before they are durably dead: on page media after a sync that
   // began when the bits had been taken; elsewhere it was fenced before it was published. Word and
   // bits need no order between them, only both before a tombstone goes: until its word is durable a
@@ -265,6 +283,7 @@ Result<std::uint64_t> Reclaimer::seal_wasteful_lanes(Waste waste) {
   HF_ASSIGN_OR_RETURN(
       const std::uint64_t sealed,
       seal_lanes(rooms_, own_, [waste](const Lane& lane, Session& books, LaneOf whose) {
+        if (waste == Waste::kAge) return true;
         const bool session = whose == LaneOf::kSession;
         const bool left = session && !books.taken.load(std::memory_order_relaxed);
         const OpenRun& run = lane.run;
@@ -392,7 +411,10 @@ Result<std::uint64_t> Reclaimer::free_evacuated() {
   // A pin may keep runs for long. Their records have durable copies, so they are marked dead, and
   // tombstones need not wait for them.
   if (!rooms_.versions_held()) mark_copied_dead();
-  HF_RETURN_IF_ERROR(rooms_.table.free_runs(ready));
+  if (auto freed = rooms_.table.free_runs(ready); !freed) {
+    evacuated_.insert(evacuated_.end(), ready.begin(), ready.end());  // The next pass tries again.
+    return std::move(freed).error();
+  }
   counts_.blocks.fetch_add(blocks, std::memory_order_relaxed);
   freed_blocks_ += blocks;
   return blocks;

@@ -65,6 +65,7 @@ class Reclaimer {
   enum class Waste {
     kUseless,    // At least a quarter is dead, or the session is no thread's any more.
     kHalfEmpty,  // That, or a session has written less than half: it takes another block later.
+    kAge,        // Each: what is younger may not go before it is sealed.
   };
   // Seals open runs that would be worth a pass. Returns how many.
   Result<std::uint64_t> seal_wasteful_lanes(Waste waste);
@@ -93,6 +94,9 @@ class Reclaimer {
   Result<std::uint64_t> evacuate_all(std::vector<std::uint64_t> victims,
                                      std::uint64_t bytes_per_second, bool gives_way);
   Status settle_displaced(std::span<const std::uint64_t> victims);
+  Result<std::uint64_t> floor_of(std::span<const std::uint64_t> victims);
+  using DeadBits = std::pair<std::uint64_t, std::vector<std::uint64_t>>;  // Of a run, by its head.
+  Status put_dead_bits(std::span<const DeadBits> dead);
   Status seal_resting_lanes();
   Result<std::uint64_t> free_evacuated();
   void mark_copied_dead();

@@ -3,10 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/cursor_state.hpp>
 #include <holdfast/kv/verify.hpp>
 
 namespace holdfast::kv {
+
+namespace {
+
+// A snapshot of one keyspace, for a walk: also where the visitor throws.
+struct OpenVersion {
+  explicit OpenVersion(SpaceRooms& of) : rooms(of), version(of.versions.open()) {}
+  ~OpenVersion() {
+    HF_MUTANT("K171", rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table),
+              void());
+  }
+  OpenVersion(const OpenVersion&) = delete;
+
+  SpaceRooms& rooms;
+  const Version version;
+};
+
+}  // namespace
 
 Error Space::closed() {
   return {Errc::kClosed, "the keyspace was dropped, or its store is closed"};
@@ -91,10 +109,8 @@ Status Space::for_each(
     SpaceRooms& rooms = core.rooms;
     if (rooms.store.inside())
       return Error{Errc::kBusy, "a verb that is under way has called this; walk later"};
-    const Version version = rooms.versions.open();
-    auto read = core.reads.for_each_at({version, rooms.store.expiry.clock()}, visit);
-    rooms.versions.close(version, rooms.sessions.of_this_thread(), rooms.table);
-    return read;
+    const OpenVersion open(rooms);
+    return core.reads.for_each_at({open.version, rooms.store.expiry.clock()}, visit);
   });
 }
 

@@ -102,8 +102,8 @@ Result<StoreCorePointer> StoreCore::open(Region region, const StoreOptions& opti
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   enroll(core.get());
   core->rooms.events.post(core->recovery_);
-  HF_RETURN_IF_ERROR(core->rooms.events.start());
   if (!core->rooms.gate.read_only()) HF_RETURN_IF_ERROR(core->maintenance.start());
+  HF_RETURN_IF_ERROR(core->rooms.events.start());
   return core;
 }
 

@@ -84,6 +84,7 @@ class StoreCore : public Verbs {
 
  private:
   Status may_change_expiry() const;
+  void free_old_images();
   void settle_displaced();
 
   Mutex expiring_;             // One rule, or reading of the clock, at a time.

@@ -139,12 +139,6 @@ class AnonymousBacking final : public MappedBacking {
     return false;
   }
 
-  Status no_memory(const std::string& call, int error_number) const {
-    auto error = system_error(call, spec_.text, error_number);
-    if (error_number == ENOMEM) error.code = Errc::kNoSpace;
-    return error;
-  }
-
   Status map(std::uint64_t offset, std::uint64_t bytes) {
     if (spec_.huge == HugePages::k1G && map_from_pool(offset, bytes, kGiantPageBytes)) {
       mapping_ = "MAP_PRIVATE anonymous, MAP_HUGETLB 1 GiB";
@@ -156,13 +150,13 @@ class AnonymousBacking final : public MappedBacking {
     }
     if (::mmap(at(offset), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                -1, 0) == MAP_FAILED) {
-      return no_memory("mmap of " + std::to_string(bytes) + " bytes for", errno);
+      return system_error("mmap of " + std::to_string(bytes) + " bytes for", spec_.text, errno);
     }
     HF_RETURN_IF_ERROR(bind(offset, bytes));
     advise_pages(at(offset), bytes, spec_.huge);
     if (!options_.prefault) return {};
     if (const int error_number = populate(at(offset), bytes, true)) {
-      return no_memory("prefault of", error_number);
+      return system_error("prefault of", spec_.text, error_number);
     }
     make_pages_huge(offset, bytes);
     return {};

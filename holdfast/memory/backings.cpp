@@ -40,11 +40,7 @@ Status MappedBacking::prefault(std::uint64_t offset, std::uint64_t bytes) {
   const auto first = round_down(offset, physical_page_bytes());
   const auto end = std::min(round_up(offset + bytes, physical_page_bytes()), size_bytes());
   const int error_number = populate(at(first), end - first, map_writable());
-  if (error_number != 0) {
-    auto error = system_error("prefault of", spec_.text, error_number);
-    if (error_number == ENOMEM) error.code = Errc::kNoSpace;
-    return error;
-  }
+  if (error_number != 0) return system_error("prefault of", spec_.text, error_number);
   // The pages may be small from an earlier, other use.
   make_pages_huge(first, end - first);
   return {};

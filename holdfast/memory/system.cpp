@@ -31,10 +31,16 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+// Of the medium, of the system's memory, or of descriptors.
+static bool is_lack_of_room(int error_number) {
+  return error_number == ENOSPC || error_number == EDQUOT || error_number == ENOMEM ||
+         error_number == EMFILE || error_number == ENFILE;
+}
+
 Error system_error(std::string_view call, std::string_view target, int error_number) {
-  const auto code = error_number == ENOSPC || error_number == EDQUOT ? Errc::kNoSpace
-                    : error_number == ENOENT                         ? Errc::kNotFound
-                                                                     : Errc::kIo;
+  const auto code = is_lack_of_room(error_number) ? Errc::kNoSpace
+                    : error_number == ENOENT      ? Errc::kNotFound
+                                                  : Errc::kIo;
   const char* description = ::strerrordesc_np(error_number);
   const char* symbol = ::strerrorname_np(error_number);
   std::string detail{call};

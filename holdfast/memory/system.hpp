@@ -32,8 +32,8 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// "<call> <target>: No space left on device (ENOSPC)". ENOSPC and EDQUOT become kNoSpace, ENOENT
-// kNotFound, everything else kIo.
+// "<call> <target>: No space left on device (ENOSPC)". ENOSPC and EDQUOT become kNoSpace, and
+// so do ENOMEM, EMFILE and ENFILE; ENOENT kNotFound, everything else kIo.
 Error system_error(std::string_view call, std::string_view target, int error_number);
 
 // The calls that tests let fail. The hook sees every one of them before it is made and returns 0 to

@@ -1,6 +1,7 @@
 // Expiry: what has expired is absent to every verb, and its medium comes back.
 #include <bit>
 #include <cstring>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -112,6 +113,43 @@ TEST_P(Expiry, NothingComesBackAtAnOpen) {
     EXPECT_EQ(get(store, "b"), stamped(50));
     EXPECT_EQ(store.set_clock(30).has_value(), access == RegionAccess::kOpen);
     ASSERT_TRUE(store.close());
+  }
+}
+
+// A run that a resting thread has open is older than all of it. The first look at it did not count
+// as rest, and there was no second one: all puts were refused until the clock moved.
+TEST_P(Expiry, WhatHasExpiredMakesRoomBesideAThreadThatRests) {
+  for (const bool reclaims : {false, true}) {
+    StoreOptions options = tiny();
+    options.max_bytes = 256 * KiB;
+    options.reclaim.background = false;
+    auto store = open(options, reclaims ? "reclaims" : "puts");
+    ASSERT_TRUE(store.expire(after(10, "t")));
+    std::promise<void> written, ended;
+    std::thread resting([&] {
+      EXPECT_TRUE(store.put("rests", std::string(5'000, 'x')));  // More than half of its run.
+      written.set_value();
+      ended.get_future().wait();
+    });
+    written.get_future().wait();
+    const auto put = [&](int i) {
+      return store.put("t" + std::to_string(i), stamped(100, std::string(1'000, 'x')));
+    };
+    int records = 0;
+    while (records < 1'000 && put(records))
+      ++records;
+    EXPECT_LT(records, 1'000);
+    ASSERT_TRUE(store.set_clock(110));
+    if (reclaims) {
+      EXPECT_TRUE(store.reclaim());
+      EXPECT_EQ(store.stats().expired_records, static_cast<std::uint64_t>(records));
+    }
+    int fit = 0;
+    while (fit < records && store.put("n" + std::to_string(fit), std::string(1'008, 'x')))
+      ++fit;
+    EXPECT_GE(fit, records - 10);
+    ended.set_value();
+    resting.join();
   }
 }
 

@@ -52,6 +52,12 @@ int fail_write(memory_detail::Call call, int) {
                                                                             : 0;
 }
 
+// From then on each.
+int fail_writes_from(memory_detail::Call call, int) {
+  return call == memory_detail::Call::kWrite && --writes_until_failure <= 0 ? error_of_write.load()
+                                                                            : 0;
+}
+
 TEST_F(FailedWrites, AnOperationWithoutADurableSequenceIsNotAcknowledged) {
   const std::string spec = path() + "?granularity=page";
   WriteBatch batch;
@@ -83,7 +89,7 @@ TEST_F(FailedWrites, AnOperationWithoutADurableSequenceIsNotAcknowledged) {
       ForTests::lapse_sequences(store);       // And this thread has none left.
       writes_until_failure = 1;
       error_of_write = error;
-      memory_detail::set_fault_hook(&fail_write);
+      memory_detail::set_fault_hook(&fail_writes_from);
       EXPECT_EQ(verb(store), error == EIO ? Errc::kIo : Errc::kNoSpace) << name;
       memory_detail::set_fault_hook(nullptr);
       EXPECT_EQ(get(store, "k"), "old") << name;
@@ -140,6 +146,169 @@ TEST_F(FailedWrites, AWriteRefusedHalfWayForLackOfSpaceMakesTheStoreReadOnly) {
       }
     }
     EXPECT_GE(doubts, 1u) << name;
+  }
+}
+
+// ---- Found by reading: what a refused write leaves behind ----
+
+// Calls `act` with the n-th write refused for lack of space.
+template <class Act>
+void with_refused_write(int n, Act&& act) {
+  writes_until_failure = n;
+  error_of_write = ENOSPC;
+  memory_detail::set_fault_hook(&fail_write);
+  act();
+  memory_detail::set_fault_hook(nullptr);
+}
+constexpr int kManyWrites = 60;  // More than any of these acts takes.
+
+// The tail of a full run, or its word, is put within a sync. No later sync was tried then: puts
+// without a wait were acknowledged for ever and never synced, and one that waits was refused and
+// there after a death.
+TEST_F(FailedWrites, ASyncThatCannotSealARunMakesTheStoreReadOnly) {
+  const std::string spec = path() + "?granularity=page";
+  int read_only = 0;
+  for (int n = 1; n <= kManyWrites; ++n) {
+    std::filesystem::remove_all(path());
+    auto store = Store<>::open(spec, tiny()).value();
+    ASSERT_TRUE(store.put("k", "old", {Durability::kPower}));
+    for (int i = 0; i < 30; ++i)
+      ASSERT_TRUE(store.put("filler" + std::to_string(i), text_of(i, 1'000)));
+    with_refused_write(n, [&] {
+      for (int i = 0; i < 3; ++i)
+        (void)store.sync();
+    });
+    const Errc next = store.put("k", "new", {Durability::kPower}).code();
+    EXPECT_TRUE(next == Errc::kOk || next == Errc::kReadOnly) << n << " " << name(next);
+    read_only += next == Errc::kReadOnly;
+    ForTests::abandon(store);
+    auto died = Store<>::open(spec, tiny()).value();
+    EXPECT_EQ(get(died, "k"), next == Errc::kOk ? "new" : "old") << n;
+  }
+  EXPECT_GT(read_only, 0);
+}
+
+// Of the run with the erased record the dead bits were not put, and it did not count as one that
+// lacks them any more. So the next pass dropped the tombstone, and after a death the key was back.
+TEST_F(FailedWrites, AnErasedKeyStaysErasedWhereItsDeadBitWasRefused) {
+  const std::string spec = path() + "?granularity=page";
+  const auto seal = [](Store<>& store) {
+    ASSERT_TRUE(ForTests::seal(store));
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE(store.sync());
+  };
+  const auto key = [](const char* kind, int i) { return kind + std::to_string(i); };
+  for (int n = 1; n <= kManyWrites; ++n) {
+    std::filesystem::remove_all(path());
+    auto store = Store<>::open(spec, tiny()).value();
+    for (int i = 0; i < 6; ++i)
+      ASSERT_TRUE(store.put(key("lives", i), text_of(i, 1'000)));
+    ASSERT_TRUE(store.put("erased", "value"));
+    seal(store);
+    ASSERT_TRUE(store.erase("erased").value());
+    for (int i = 0; i < 6; ++i)
+      ASSERT_TRUE(store.put(key("goes", i), text_of(i, 1'000)));
+    seal(store);
+    for (int i = 0; i < 6; ++i)
+      ASSERT_TRUE(store.put(key("goes", i), "short"));
+    seal(store);
+    with_refused_write(n, [&] { (void)ForTests::pass(store); });
+    (void)ForTests::pass(store);
+    ForTests::abandon(store);
+    auto died = Store<>::open(spec, tiny()).value();
+    EXPECT_EQ(get(died, "erased"), "<kNotFound>") << n;
+    EXPECT_EQ(died.count(), 12u) << n;
+    EXPECT_TRUE(died.verify().ok()) << n;
+  }
+}
+
+// Each attempt that was refused took a run's blocks with it, until the next opening.
+TEST_F(FailedWrites, ARunWhoseWordIsRefusedGivesItsBlocksBack) {
+  std::uint64_t used_without_refusal = 0;
+  for (int n = 0; n <= kManyWrites; ++n) {  // With 0 none is refused.
+    std::filesystem::remove_all(path());
+    auto store = Store<>::open(path() + "?granularity=page", tiny()).value();
+    ASSERT_TRUE(store.put("before", "v"));
+    with_refused_write(n, [&] { (void)store.put("k", text_of(2, 20'000)); });
+    if (store.put("next", "v").code() == Errc::kReadOnly) continue;
+    ASSERT_TRUE(store.put("k", text_of(2, 20'000))) << n;
+    ASSERT_TRUE(store.reclaim());
+    const BlockTable& table = ForTests::table(store);
+    const std::uint64_t used = table.blocks() - table.free_blocks();
+    if (n == 0) used_without_refusal = used;
+    EXPECT_EQ(used, used_without_refusal) << n;
+  }
+}
+
+// A growth that finds no descriptor or no memory has done nothing.
+int refused_growth = 0;
+int refuse_growth(memory_detail::Call call, int) {
+  return call == memory_detail::Call::kAllocate ? refused_growth : 0;
+}
+
+TEST_F(FailedWrites, AStoreThatCannotGrowForWantOfDescriptorsOrMemoryGoesOn) {
+  for (const int error : {EMFILE, ENFILE, ENOMEM}) {
+    std::filesystem::remove_all(path());
+    StoreOptions options = tiny();
+    options.background = false;
+    auto store = Store<>::open(path() + "?granularity=page", options).value();
+    refused_growth = error;
+    memory_detail::set_fault_hook(&refuse_growth);
+    ForTests::maintain(store);  // It would grow ahead.
+    Errc code = Errc::kOk;
+    int puts = 0;
+    for (; code == Errc::kOk && puts < 1'000; ++puts)
+      code = store.put(std::to_string(puts), text_of(puts, 1'000)).code();
+    EXPECT_EQ(code, Errc::kNoSpace);
+    EXPECT_TRUE(store.erase("0").value()) << "what makes room may use the reserve";
+    ForTests::maintain(store);
+    memory_detail::set_fault_hook(nullptr);
+    EXPECT_TRUE(store.put("after", "v"));
+    EXPECT_EQ(get(store, "1"), text_of(1, 1'000));
+  }
+}
+
+// The second mark was there, and its pins were released with those of the moment that it was made
+// of: the store could not be closed, and its destructor aborted.
+TEST_F(FailedWrites, AMarkThatFailsLeavesAStoreThatCloses) {
+  const std::string spec = path() + "?granularity=page";
+  const auto fail = [](int n, auto&& act) {
+    writes_until_failure = n;
+    error_of_write = EIO;
+    memory_detail::set_fault_hook([](memory_detail::Call call, int) {
+      return call == memory_detail::Call::kDataSync && --writes_until_failure == 0 ? EIO : 0;
+    });
+    act();
+    memory_detail::set_fault_hook(nullptr);
+  };
+  StoreOptions at_mark = tiny();
+  at_mark.access = RegionAccess::kOpenReadOnly;
+  at_mark.at_mark = true;
+  for (const bool of_space : {false, true}) {
+    int failed = 0;
+    for (int n = 1; n <= kManyWrites; ++n) {
+      std::filesystem::remove_all(path());
+      Errc marked = Errc::kOk;
+      {
+        auto store = Store<>::open(spec, tiny()).value();
+        ASSERT_TRUE(store.put("k", "first"));
+        ASSERT_TRUE(store.mark());
+        ASSERT_TRUE(store.put("k", "second"));
+        const auto act = [&] { marked = store.mark().code(); };
+        if (of_space)
+          with_refused_write(n, act);
+        else
+          fail(n, act);
+        failed += marked != Errc::kOk;
+        EXPECT_NE(store.close().code(), Errc::kBusy) << n;
+      }
+      auto old = Store<>::open(spec, at_mark).value();
+      const std::string found = get(old, "k");
+      // One that was refused for lack of space has changed nothing.
+      EXPECT_TRUE(found == "second" || (found == "first" && marked != Errc::kOk)) << n << found;
+      EXPECT_TRUE(found == "first" || marked != Errc::kNoSpace) << n;
+    }
+    EXPECT_GT(failed, 0) << of_space;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/events.hpp>
 #include <holdfast/kv/workers.hpp>
 
 #include "support.hpp"
@@ -41,6 +42,23 @@ TEST_F(FewThreads, WorkIsDoneByThoseThatThereAre) {
   no_more_threads = true;
   side_by_side(4, [&] { ++workers; });
   EXPECT_EQ(workers, 5);
+}
+
+// What was started behind the listener was ended without having been begun.
+TEST_F(FewThreads, AListenerThatFindsNoThreadIsAnError) {
+  StoreOptions options = tiny();
+  options.listener = std::make_shared<EventListener>();
+  no_more_threads = true;
+  for (const bool background : {false, true}) {
+    options.background = background;
+    const auto refused = Store<>::open(scratch_.path("store"), options);
+    ASSERT_EQ(refused.code(), Errc::kNoSpace);
+    const std::string_view who = background ? "thread" : "listener";
+    EXPECT_TRUE(mentions(refused.error(), who)) << refused.error().detail;
+  }
+  no_more_threads = false;
+  auto store = Store<>::open(scratch_.path("store"), options).value();
+  EXPECT_TRUE(store.put("k", "v"));
 }
 
 TEST_F(FewThreads, AStoreRecoversAndItsKeysAreInOrder) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 #include <tuple>
 
 #include <holdfast/base/random.hpp>
@@ -552,6 +553,20 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, InKeyspacesModel,
                            return std::string(std::get<0>(test.param).name) +
                                   std::get<1>(test.param).name;
                          });
+
+// The walk's snapshot stayed open: nothing could be closed or dropped any more.
+TEST_P(InKeyspacesMany, AWalkWhoseVisitorThrowsLeavesNothingOpen) {
+  auto store = open();
+  auto space = store.create_space("walked").value();
+  ASSERT_TRUE(space.put("k", "v"));
+  const auto walk = [&] {
+    (void)space.for_each([](auto, auto, auto) -> bool { throw std::runtime_error("enough"); });
+  };
+  EXPECT_THROW(walk(), std::runtime_error);
+  EXPECT_EQ(store.stats().snapshots_open, 0u);
+  EXPECT_TRUE(store.drop_space("walked"));
+  EXPECT_TRUE(store.close());
+}
 
 }  // namespace
 }  // namespace holdfast::kv
