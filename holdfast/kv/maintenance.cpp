@@ -320,7 +320,10 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
   const std::uint64_t before =
       so_far.freed_blocks.value_or(counts_.blocks.load(std::memory_order_acquire));
   const Turn turn = hold_off();
-  if (counts_.blocks.load(std::memory_order_acquire) != before) return true;
+  // Others take the blocks that come free one by one: a run of several may find none side by side.
+  constexpr unsigned kRounds = 16;
+  const bool in_vain = HF_MUTANT("K172", ++so_far.rounds > kRounds, false);
+  if (!in_vain && counts_.blocks.load(std::memory_order_acquire) != before) return true;
   HF_RETURN_IF_ERROR(collect_pieces());
   Reclaimer reclaimer = reclaimer_of(turn);
   HF_RETURN_IF_ERROR(
@@ -334,7 +337,10 @@ Result<bool> Maintenance::make_room_now(RoomSoFar& so_far) {
     // A damaged record costs its own run only: that one is not tried again, the next pass goes on.
     if (freed.code() == Errc::kCorrupt) return true;
     HF_RETURN_IF_ERROR(std::move(freed));
-    if (reclaimer.gained()) return true;
+    if (reclaimer.gained()) {
+      if (in_vain) HF_RETURN_IF_ERROR(put_free_blocks_together(reclaimer, so_far));
+      return true;
+    }
     // What is dead may lie in runs that are open still, and so may room that sessions do not use.
     std::uint64_t sealed = 0;
     while (sealed == 0 && waste != kWaste.end()) {

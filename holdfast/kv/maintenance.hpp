@@ -46,6 +46,7 @@ class Maintenance {
   // `so_far`: of the operation that it is made for, which comes again where it was not enough.
   struct RoomSoFar {
     std::optional<std::uint64_t> freed_blocks;  // By all, before its last attempt, but the first.
+    unsigned rounds = 0;
     std::uint64_t longest = 0;  // Of free blocks side by side, the most that there were.
     unsigned tries = 16;        // Other threads may take what was put together.
   };

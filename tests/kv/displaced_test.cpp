@@ -238,6 +238,25 @@ TEST_F(Displacing, AMediumFullOfWhatNobodyReadHasRoom) {
   EXPECT_EQ(store_->count(), keys);
 }
 
+// It went on until nothing was displaced, which is never while others write.
+TEST_F(Displacing, ACountDoesNotWaitForWhatIsDisplacedMeanwhile) {
+  open();
+  const auto key = [](int i) { return "key" + std::to_string(i % 50); };
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(store_->put(key(i), "value"));
+  ASSERT_NE(waiting(), 0u);
+  int fetches = 0;
+  std::function<void()> write = [&] {
+    std::thread([&] { EXPECT_TRUE(store_->put(key(fetches), "newer")); }).join();
+    if (++fetches < 1'000) absence_.at_next_fetch = write;
+  };
+  absence_.at_next_fetch = write;
+  EXPECT_EQ(store_->count(), 50u);
+  EXPECT_GT(fetches, 0);
+  EXPECT_LT(fetches, 500);
+  absence_.at_next_fetch = nullptr;
+}
+
 TEST_F(Displacing, ARandomHistoryIsThatOfAMap) {
   open();
   displaced().set_limit(6);

@@ -535,33 +535,6 @@ TEST_P(Full, TheClockAndADropGoThroughAndMakeRoom) {
   }
 }
 
-// Between a writer's attempt and its look for room a pass of another thread ended, and left nothing
-// to gain: the store said that it was full.
-TEST_P(Full, RoomThatAnotherMadeIsFound) {
-  StoreOptions options = tiny();
-  options.max_bytes = 256 * KiB;
-  options.reclaim.background = false;
-  auto store = open(options);
-  const auto overwrite = [&] {
-    for (int i = 0; i < 40; ++i)
-      ASSERT_TRUE(store.put(std::to_string(i % 5), text_of(i, 2'000)));
-    while (ForTests::pass(store).value() != 0) {
-    }  // Of the other thread.
-  };
-  Maintenance& maintenance = ForTests::maintenance(store);
-  Maintenance::RoomSoFar more;
-  overwrite();
-  while (maintenance.make_room(more).value()) {
-  }
-  Maintenance::RoomSoFar so_far;
-  EXPECT_TRUE(maintenance.make_room(so_far).value()) << "before the first attempt";
-  EXPECT_FALSE(maintenance.make_room(so_far).value());
-  overwrite();
-  while (maintenance.make_room(more).value()) {
-  }
-  EXPECT_TRUE(maintenance.make_room(so_far).value()) << "behind an attempt";
-}
-
 // The limit on what the background moves per second does not hold up threads that wait for room or
 // for the end of a pass: a verify() or close() took as long as the pass did.
 TEST_P(Full, NobodyWaitsForARateLimit) {

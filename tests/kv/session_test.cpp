@@ -7,10 +7,10 @@
 namespace holdfast::kv {
 namespace {
 
-using Sessions = OnEveryPlace;
-INSTANTIATE_TEST_SUITE_P(Everywhere, Sessions, kEveryPlace, place_name);
+using ThreadSessions = OnEveryPlace;
+INSTANTIATE_TEST_SUITE_P(Everywhere, ThreadSessions, kEveryPlace, place_name);
 
-TEST_P(Sessions, OfThreadsThatCameAndWentAreReused) {
+TEST_P(ThreadSessions, OfThreadsThatCameAndWentAreReused) {
   auto store = open();
   ASSERT_TRUE(store.put("main", "v"));
   Contents expected{{"main", "v"}};
@@ -30,7 +30,7 @@ TEST_P(Sessions, OfThreadsThatCameAndWentAreReused) {
   expect_contents(store, expected);
 }
 
-TEST_P(Sessions, AreAsManyAsThreadsAtATime) {
+TEST_P(ThreadSessions, AreAsManyAsThreadsAtATime) {
   auto store = open();
   for (int wave = 0; wave < 5; ++wave) {
     std::atomic<int> ready{0};
@@ -52,7 +52,7 @@ TEST_P(Sessions, AreAsManyAsThreadsAtATime) {
   EXPECT_EQ(store.count(), 8u);
 }
 
-TEST_P(Sessions, OfAThreadThatOutlivesItsStoreAreForgotten) {
+TEST_P(ThreadSessions, OfAThreadThatOutlivesItsStoreAreForgotten) {
   std::atomic<int> step{0};
   std::string first_spec = spec("first"), second_spec = spec("second");
   auto first = open(tiny(), "first");
@@ -74,7 +74,7 @@ TEST_P(Sessions, OfAThreadThatOutlivesItsStoreAreForgotten) {
   EXPECT_EQ(get(first, "k"), "1");
 }
 
-TEST_P(Sessions, OfSeveralStoresInOneThreadDoNotMix) {
+TEST_P(ThreadSessions, OfSeveralStoresInOneThreadDoNotMix) {
   std::vector<Store<>> stores;
   for (int i = 0; i < 5; ++i)
     stores.push_back(open(tiny(), "store" + std::to_string(i)));
@@ -91,7 +91,7 @@ TEST_P(Sessions, OfSeveralStoresInOneThreadDoNotMix) {
 }
 
 // A thread's first use of a store that was opened at the address of one that is gone.
-TEST_P(Sessions, OfAReopenedStoreAreNew) {
+TEST_P(ThreadSessions, OfAReopenedStoreAreNew) {
   for (int round = 0; round < 20; ++round) {
     auto store = open();
     ASSERT_TRUE(store.put("round", std::to_string(round)));
