@@ -512,7 +512,8 @@ class Store<> : public StoreBase {
 
   // The same for several keys, in order, in groups that share misses and fences; not atomic.
   // `outcomes[i]` is kOk, kNotFound, or why key i failed. The other keys go on, and the first
-  // failure is returned. `change` gets the number of the key. Spans of equal length.
+  // failure is returned. `change` gets the number of the key, and must not throw. Spans of equal
+  // length.
   Status update_many(std::span<const std::string_view> keys, ChangeOne change,
                      std::span<Errc> outcomes, WriteOptions options = {}) {
     return update_texts(keys, change, outcomes, options);
