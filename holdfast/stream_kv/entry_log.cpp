@@ -198,10 +198,9 @@ Result<EntryLog::Entry> EntryLog::read(kv::Store<>& store, std::uint32_t handle,
 
 Status EntryLog::prepare_groups(kv::Store<>& store, PutBlock put,
                                 FunctionRef<Status()> write_waiting) {
-  if (finds_) return {};
   HF_RETURN_IF_ERROR(write(put));
   HF_RETURN_IF_ERROR(write_waiting());
-  return find_groups(store);
+  return finds_ ? Status() : find_groups(store);
 }
 
 Status EntryLog::end_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch,
@@ -219,7 +218,7 @@ Status EntryLog::end_group(kv::Store<>& store, std::string_view group, std::uint
   });
 }
 
-Result<bool> EntryLog::has_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch) {
+Result<bool> EntryLog::has_group(kv::Store<>& store, std::string_view group) {
   std::uint32_t block = kNone;
   kv::Pinned pinned;
   bool found = false;
@@ -227,9 +226,9 @@ Result<bool> EntryLog::has_group(kv::Store<>& store, std::string_view group, std
   HF_RETURN_IF_ERROR(groups_.for_each(hash, [&](std::uint32_t handle) -> Status {
     const Place& place = places_[handle];
     if (place.tombstone != 0 || found) return {};
-    if (blocks_[place.block].epoch == epoch) return found = true, Status();
     HF_ASSIGN_OR_RETURN(const auto entry, read(store, handle, block, pinned));
-    return found = StateStore::group_of(entry.key, grouping_) == group, Status();
+    found = HF_MUTANT("KS28", StateStore::group_of(entry.key, grouping_) == group, true);
+    return {};
   }));
   return found;
 }

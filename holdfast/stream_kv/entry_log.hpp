@@ -85,14 +85,14 @@ class EntryLog {
   using Ended = FunctionRef<Status(std::string_view key)>;
   Status end_idle(kv::Store<>& store, std::int64_t oldest_ms, std::int64_t began_ms,
                   std::uint64_t epoch, PutBlock put, Ended ended);
-  // Groups can be found during a checkpoint, too. write_waiting(): what put() was given is in the
-  // store behind it.
+  // Groups can be found during a checkpoint, too: among all that was put before. write_waiting():
+  // what put() was given is in the store behind it.
   Status prepare_groups(kv::Store<>& store, PutBlock put, FunctionRef<Status()> write_waiting);
   // Behind prepare_groups(), and before finish(): entries of this group, none of which is of the
   // checkpoint `epoch`, are gone with it.
   Status end_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch, PutBlock put);
-  // Whether there may be an entry of this group. The same.
-  Result<bool> has_group(kv::Store<>& store, std::string_view group, std::uint64_t epoch);
+  // Whether there is an entry of this group. Behind prepare_groups(), before more is put.
+  Result<bool> has_group(kv::Store<>& store, std::string_view group);
   // Before the checkpoint `epoch` is complete: the rest of its entries, and what is wanted of
   // blocks that it does without.
   Status finish(kv::Store<>& store, std::uint64_t epoch, PutBlock put);

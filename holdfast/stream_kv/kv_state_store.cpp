@@ -459,7 +459,7 @@ Status KvStateStore::end_idle_singles_with_parts(std::int64_t slice, const Idle&
   HF_RETURN_IF_ERROR(prepare_groups(slice));
   HF_ASSIGN_OR_RETURN(EntryLog* const log, log_of(slice));
   for (auto& [key, version] : ended) {
-    HF_ASSIGN_OR_RETURN(const bool has_later, log->has_group(*store_, key, epoch_ + 1));
+    HF_ASSIGN_OR_RETURN(const bool has_later, log->has_group(*store_, key));
     if (has_later) {
       remove_version(slice, key, version);
       continue;

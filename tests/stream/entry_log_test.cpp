@@ -303,19 +303,19 @@ TEST(EntryLog, FindsTheEntriesOfEachGroup) {
 }
 
 // Two keys whose groups have one hash of 32 bits.
-std::pair<std::string, std::string> keys_of_one_hash() {
+std::pair<std::string, std::string> keys_of_one_hash(StateStore::Grouping grouping) {
   std::map<std::uint32_t, std::string> seen;
   for (unsigned number = 0;; ++number) {
     const auto key = key_in(std::to_string(number), 1);
-    const auto group = StateStore::group_of(key, StateStore::Grouping::kFirstPart);
+    const auto group = StateStore::group_of(key, grouping);
     const auto [place, first] = seen.emplace(static_cast<std::uint32_t>(hash64(group)), key);
     if (!first) return {place->second, key};
   }
 }
 
 TEST(EntryLog, GroupsOfOneHashAreToldApart) {
-  const auto [first, second] = keys_of_one_hash();
   constexpr auto kFirstPart = StateStore::Grouping::kFirstPart;
+  const auto [first, second] = keys_of_one_hash(kFirstPart);
   Place place;
   KeptTable table(place / "state");
   table.put(first, "1");
@@ -324,6 +324,51 @@ TEST(EntryLog, GroupsOfOneHashAreToldApart) {
   const std::map<std::string, std::string> one = {{first, "1"}}, other = {{second, "2"}};
   EXPECT_EQ(table.find(kFirstPart, std::string(StateStore::group_of(first, kFirstPart))), one);
   EXPECT_EQ(table.find(kFirstPart, std::string(StateStore::group_of(second, kFirstPart))), other);
+}
+
+// With an idle entry of a copy its parts go, also where the checkpoint has an entry of another key
+// with the same hash. That one was taken for a later entry of the idle one's key: the parts stayed.
+TEST(EntryLog, AnIdleEntryOfACopyGoesWithItsParts) {
+  constexpr std::int64_t kParts = kSlice + 1;
+  const auto [idle, changed] = keys_of_one_hash(StateStore::Grouping::kKey);
+  const auto entry_of = [](std::int64_t time) {
+    std::string entry;
+    query::append_begin(&time, entry);
+    return entry + "entry";
+  };
+  for (const bool finds : {false, true}) {
+    Place place;
+    const auto region = KvStateStore::open_region(place / "state").value();
+    {
+      KvStateStore store(region, 1);
+      EXPECT_FALSE(store.open().value());
+      store.put_copy(kSlice, idle, entry_of(10), 1).value();
+      std::string part;
+      graph::append_part(idle, part);
+      store.put_copy(kParts, part + "0", "part", 1).value();
+      store.complete({1, "m"}).value();
+    }
+    KvStateStore store(region, 1);
+    EXPECT_TRUE(store.open().value());
+    EXPECT_TRUE(store.group_by(kSlice, StateStore::Grouping::kKey, 0).value());
+    EXPECT_TRUE(store.group_by(kParts, StateStore::Grouping::kFirstPart, 0).value());
+    const auto ignore = [](std::string_view, std::string_view, std::uint64_t) { return Status(); };
+    if (finds) store.for_each_of_group(kSlice, changed, ignore).value();
+    std::uint64_t version = 0;
+    store.replace(kSlice, changed, entry_of(1'000), version).value();
+    store.end_idle(kSlice, 500, 0, kParts);
+    store.complete({2, "m"}).value();
+    std::map<std::string, std::string> entries, parts;
+    for (auto* const all : {&entries, &parts}) {
+      const auto take = [&](std::string_view key, std::string_view state, std::uint64_t) {
+        if (!state.empty()) all->emplace(key, state);
+        return Status();
+      };
+      store.for_each_version(all == &entries ? kSlice : kParts, take).value();
+    }
+    EXPECT_EQ(entries, (std::map<std::string, std::string>{{changed, entry_of(1'000)}})) << finds;
+    EXPECT_TRUE(parts.empty()) << finds;
+  }
 }
 
 // Entries of a copy of a checkpoint have a key of the store each, several of one perhaps.
