@@ -279,8 +279,10 @@ def check_explain(directory):
     values = 'SELECT k, COUNT(DISTINCT v) FROM events GROUP BY k'
     most = ('SELECT window_start, window_end, MAX(n) FROM (SELECT window_start, window_end, k, COUNT(*) AS n FROM '
             f"{window.format('TUMBLE', '')} GROUP BY window_start, window_end, k) GROUP BY window_start, window_end")
+    ordered = 'SELECT k, v FROM events ORDER BY v'
     for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin'), (ranks, 'Rank'),
-                        (sessions, 'AssignSessions'), (values, 'Group'), (most, 'Group')):
+                        (sessions, 'AssignSessions'), (values, 'Group'), (most, 'Group'), (ordered, 'Sort'),
+                        (waits, 'Group')):
         in_kv = explain(query, '--state', 'kv', '--region', str(directory / 'none'))
         assert f'-- query 1: state in memory, and in kv what memory has no room for\n{name}' in in_kv, in_kv
         assert '-- query 1: state in memory\n' not in in_kv, in_kv

@@ -148,10 +148,6 @@ class WindowModel {
   std::int64_t watermark_ = kNoWatermark;
 };
 
-// What a process goes on with: what the one before left; the same of a build whose entries did not say
-// until when they live; or what a savepoint has brought.
-enum class Left { kHere, kByEarlierBuild, kBySavepoint };
-
 template <bool kMayRetract, class Compiled>
 void check_groups(const Subject& subject, unsigned seed, std::uint64_t memory_bytes,
                   Left left = Left::kHere) {

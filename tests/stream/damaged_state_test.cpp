@@ -148,6 +148,8 @@ const std::string kDamagedQueries[] = {
     "SELECT k, COUNT(*), SUM(v), MAX(v), COUNT(DISTINCT v), MEDIAN(v) FROM a GROUP BY k",
     "SELECT x.k, MIN(x.v), MEDIAN(y.v) FROM a x LEFT JOIN b y ON x.k = y.k AND x.v = y.v GROUP BY "
     "x.k",
+    "SELECT k, v FROM a ORDER BY v DESC",
+    "SELECT k, n FROM (SELECT k, COUNT(*) AS n FROM a GROUP BY k) ORDER BY n LIMIT 3",
 };
 
 // A file sink that began with it removed the files of its last run that were not yet shown.

@@ -429,6 +429,8 @@ APPENDED = [
     "SELECT window_start, v, window_end, r FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end, k ORDER BY v DESC) AS r FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '20' SECOND))) WHERE r <= 3",
     "SELECT window_start, v, window_end, CHAR_LENGTH(k) FROM TABLE(SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
     'SELECT a.ts, a.v, c.ts, c.v FROM a LEFT JOIN c FOR SYSTEM_TIME AS OF a.ts ON a.k = c.k',
+    'SELECT ts, v, ts, CHAR_LENGTH(k) FROM a ORDER BY v DESC, k',
+    'SELECT CAST(NULL AS TIMESTAMP(3)), n, CAST(NULL AS TIMESTAMP(3)), v FROM (SELECT k, v, COUNT(*) AS n FROM a GROUP BY k, v) LIMIT 200 OFFSET 30',
 ]
 
 

@@ -330,6 +330,10 @@ class World {
   std::uint64_t epoch_ = 0;
 };
 
+// Where the state is from that a life begins with: this build has written it where it is, or one
+// that wrote no times, or a savepoint brought it.
+enum class Left { kHere, kByEarlierBuild, kBySavepoint };
+
 // Makes a region that has what another has, of an operator with so many tables, as a savepoint brings
 // it: entries with a key of the store each.
 inline void copy_entries(const std::string& from, const std::string& to, std::int64_t tables) {
@@ -375,6 +379,17 @@ inline void forget_times(const std::string& place, std::int64_t tables) {
     }
   }
   store.complete({found->epoch + 1, "m"}).value();
+}
+
+// Of a process that has ended in a world of this place, whose operator has so many tables, and
+// behind them perhaps one more.
+inline void leave_state(World& world, std::string& place, Left left, std::int64_t tables) {
+  world.close();
+  if (left == Left::kByEarlierBuild) forget_times(place, tables);
+  if (left != Left::kBySavepoint) return;
+  const auto next = place + "+";
+  copy_entries(place, next, tables + 1);
+  world.move_to(place = next);
 }
 
 }  // namespace holdfast::stream::graph

@@ -252,9 +252,12 @@ class NodeWriter {
     constant("std::uint64_t", "kOffset", number_text(sort.offset) + "u");
     constant("std::uint64_t", "kLimit", number_text(sort.limit) + "u");
     give("const Row& row", "row");
-    if (!sort.at_once) count_rows(sort.keys);
+    if (!sort.at_once) {
+      constant("bool", "kHasOrder", sort.keys.empty() ? "false" : "true");
+      count_rows(sort.keys);
+    }
     made_.member = sort.at_once ? "FirstRows" : "SortRows";
-    made_.passes = !sort.at_once;
+    made_.passes = made_.fetches = !sort.at_once;
     return end();
   }
   Made operator()(const sql::Materialize&) { return (*this)(sql::Sort{}); }

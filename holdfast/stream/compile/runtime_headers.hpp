@@ -11,8 +11,8 @@ extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kByt
     kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kDelayedChangesHeader,
     kDueRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader,
     kGraphRanksHeader, kGroupWindowsHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
-    kJoinRulesHeader, kLargePagesHeader, kLetterCasesHeader, kMarkHeader, kOrderHeader,
-    kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
+    kJoinRulesHeader, kLargePagesHeader, kLeastRowsHeader, kLetterCasesHeader, kMarkHeader,
+    kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
     kRegularJoinHeader, kRowWindowsHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
     kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStateOfHeader, kStoredEntriesHeader,
     kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader,
@@ -23,7 +23,7 @@ struct RuntimeHeader {
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 48> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 49> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -47,6 +47,7 @@ inline constexpr std::array<RuntimeHeader, 48> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/interval_join.hpp", kIntervalJoinHeader},
     {"holdfast/stream/compile/runtime/join_rules.hpp", kJoinRulesHeader},
     {"holdfast/stream/compile/runtime/large_pages.hpp", kLargePagesHeader},
+    {"holdfast/stream/compile/runtime/least_rows.hpp", kLeastRowsHeader},
     {"holdfast/stream/compile/runtime/mark.hpp", kMarkHeader},
     {"holdfast/stream/compile/runtime/order.hpp", kOrderHeader},
     {"holdfast/stream/compile/runtime/output.hpp", kOutputHeader},

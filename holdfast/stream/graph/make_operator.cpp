@@ -12,6 +12,7 @@
 #include <holdfast/stream/graph/rank_operators.hpp>
 #include <holdfast/stream/graph/row_windows.hpp>
 #include <holdfast/stream/graph/simple_operators.hpp>
+#include <holdfast/stream/graph/sort_rows.hpp>
 
 namespace holdfast::stream::graph {
 namespace {
@@ -64,7 +65,10 @@ class Make {
     return std::make_unique<RunningRank>(parts_, retracts_);
   }
   Made operator()(const sql::OverAggregate&) const { return std::make_unique<OverRows>(parts_); }
-  Made operator()(const sql::Sort&) const { return std::make_unique<SortRows>(parts_); }
+  Made operator()(const sql::Sort& sort) const {
+    if (sort.at_once) return std::make_unique<FirstRows>(parts_);
+    return std::make_unique<SortRows>(parts_);
+  }
   Made operator()(const sql::Materialize&) const { return std::make_unique<SortRows>(parts_); }
 
  private:

@@ -207,97 +207,16 @@ int compare_keys(const sql::Row& left, const sql::Row& right,
   return 0;
 }
 
-void SortRows::Codec::encode(const Counted& counted, std::string& bytes) const {
-  append_ordered(counted.count, bytes);
-  append_ordered(counted.number, bytes);
-  RowCodec{columns}.encode(counted.row, bytes);
-}
-
-bool SortRows::Codec::decode(std::string_view& bytes, Counted& counted) const {
-  if (bytes.size() < 16) return false;
-  counted.count = take_ordered(bytes);
-  counted.number = take_ordered(bytes);
-  return counted.count > 0 && sql::is_summable(counted.count) && sql::is_summable(counted.number) &&
-         take_row(bytes, *columns, counted.row);
-}
-
-SortRows::SortRows(const Parts& parts)
+FirstRows::FirstRows(const Parts& parts)
     : Operator(parts),
-      sort_(std::get_if<sql::Sort>(&parts.node.what)),
-      at_once_(sort_ != nullptr && sort_->at_once),
-      rows_(parts.store, parts.first_slice, Codec{parts.inputs[0]}),
-      counts_(parts.store, parts.first_slice + 1, {}) {}
+      sort_(std::get<sql::Sort>(parts.node.what)),
+      count_(parts.store, parts.first_slice + 1, {}) {}
 
-Status SortRows::take(std::size_t, RowKind kind, const sql::Row& row) {
-  if (at_once_) {
-    auto& given = counts_.at("");
-    const auto place = static_cast<std::uint64_t>(given++);
-    if (place < sort_->offset || place - sort_->offset >= sort_->limit) return {};
-    return emit(kind, row);
-  }
-  const auto key = bytes_of(row, columns_of(0));
-  if (adds(kind)) {
-    auto& counted = rows_.at(key);
-    if (counted.count++ == 0) {
-      counted.row = row;
-      counted.number = next_number_++;
-    }
-    return {};
-  }
-  const auto found = rows_.find(key);
-  if (found == rows_.end()) return {};
-  if (--rows_.changing(found).count == 0) rows_.erase(found);
-  return {};
-}
-
-Status SortRows::restore() {
-  HF_RETURN_IF_ERROR(counts_.restore());
-  HF_RETURN_IF_ERROR(rows_.restore());
-  for (const auto& [key, entry] : rows_)
-    next_number_ = std::max(next_number_, entry.value.number + 1);
-  return {};
-}
-
-Status SortRows::visit_state(VisitState visit) const {
-  HF_RETURN_IF_ERROR(counts_.visit_state(visit));
-  return rows_.visit_state(visit);
-}
-
-Status SortRows::put_state() {
-  HF_RETURN_IF_ERROR(counts_.put_all());
-  return rows_.put_all();
-}
-
-bool SortRows::before(const Sorted& left, const Sorted& right) const {
-  const int order = sort_ == nullptr ? 0 : compare_keys(left.keys, right.keys, sort_->keys);
-  return order != 0 ? order < 0 : left.counted->number < right.counted->number;
-}
-
-Status SortRows::pass(std::int64_t watermark) {
-  if (watermark != kEndOfTime || at_once_) return {};
-  std::vector<Sorted> all;
-  for (const auto& [bytes, entry] : rows_) {
-    Sorted sorted{&entry.value, {}};
-    if (sort_ != nullptr) {
-      sorted.keys.resize(sort_->keys.size());
-      for (std::size_t i = 0; i < sort_->keys.size(); ++i)
-        HF_RETURN_IF_ERROR(sql::evaluate(*sort_->keys[i].value, entry.value.row, sorted.keys[i]));
-    }
-    all.push_back(std::move(sorted));
-  }
-  std::sort(all.begin(), all.end(),
-            [this](const Sorted& left, const Sorted& right) { return before(left, right); });
-  const std::uint64_t offset = sort_ == nullptr ? 0 : sort_->offset;
-  const std::uint64_t limit = sort_ == nullptr ? sql::Sort::kAll : sort_->limit;
-  std::uint64_t place = 0;
-  for (const auto& sorted : all) {
-    for (std::int64_t i = 0; i < sorted.counted->count; ++i, ++place) {
-      if (place < offset) continue;
-      if (place - offset >= limit) return {};
-      HF_RETURN_IF_ERROR(emit(RowKind::kInsert, sorted.counted->row));
-    }
-  }
-  return {};
+Status FirstRows::take(std::size_t, RowKind kind, const sql::Row& row) {
+  auto& count = count_.at("");
+  const auto place = static_cast<std::uint64_t>(count++);
+  if (place < sort_.offset || place - sort_.offset >= sort_.limit) return {};
+  return emit(kind, row);
 }
 
 }  // namespace holdfast::stream::graph

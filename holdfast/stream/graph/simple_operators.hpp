@@ -114,43 +114,22 @@ class AssignSessionRows : public Operator {
   std::int64_t next_stored_ = kEndOfTime;
 };
 
-// All rows when the input has ended, in order, without those that were taken back. Without keys and
-// of rows that never change: the first ones, at once.
+// Without an order, of rows that never change: the first ones, at once. SortRows (sort_rows.hpp)
+// has the others.
 //
-// State  the row's bytes -> row, how often, number of the first; or how many were given.
-class SortRows : public Operator {
+// State  how many have come.
+class FirstRows : public Operator {
  public:
-  explicit SortRows(const Parts& parts);
-  Status visit_state(VisitState visit) const override;
-  StateSize state_size() const override { return size_of(rows_, counts_); }
+  explicit FirstRows(const Parts& parts);
   Status take(std::size_t input, RowKind kind, const sql::Row& row) override;
-  Status restore() override;
-  Status put_state() override;
-
- protected:
-  Status pass(std::int64_t watermark) override;
+  Status restore() override { return count_.restore(); }
+  Status put_state() override { return count_.put_all(); }
+  Status visit_state(VisitState visit) const override { return count_.visit_state(visit); }
+  StateSize state_size() const override { return size_of(count_); }
 
  private:
-  struct Counted {
-    sql::Row row;
-    std::int64_t count = 0, number = 0;
-  };
-  struct Codec {
-    const std::vector<sql::Column>* columns;
-    void encode(const Counted& counted, std::string& bytes) const;
-    bool decode(std::string_view& bytes, Counted& counted) const;
-  };
-  struct Sorted {
-    const Counted* counted;
-    sql::Row keys;
-  };
-  bool before(const Sorted& left, const Sorted& right) const;
-
-  const sql::Sort* sort_;  // Null: Materialize.
-  const bool at_once_;
-  StateTable<Counted, Codec> rows_;
-  NumberTable counts_;
-  std::int64_t next_number_ = 0;
+  const sql::Sort& sort_;
+  NumberTable count_;
 };
 
 // How `left` and `right` stand in the order of a key: -1, 0, 1. NULL is nowhere equal to a value.

@@ -18,9 +18,9 @@ struct FindRoom {
   StateRoom operator()(const sql::OverAggregate&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::AssignSessions&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::Sort& sort) const {
-    return sort.at_once ? StateRoom::kNone : StateRoom::kMemory;
+    return sort.at_once ? StateRoom::kNone : StateRoom::kEntries;
   }
-  StateRoom operator()(const sql::Materialize&) const { return StateRoom::kMemory; }
+  StateRoom operator()(const sql::Materialize&) const { return StateRoom::kEntries; }
   template <class Other>
   StateRoom operator()(const Other&) const {
     return StateRoom::kNone;

@@ -183,6 +183,22 @@ class StateTable {
           return visit(key, entry);
         });
   }
+  // Entries that say a time from `from` on, of those that only the store has: visit(key, entry) ->
+  // Status.
+  template <class Visit>
+  Status for_each_stored(std::int64_t from, Visit visit) {
+    const auto beyond = store_->for_each_of_times(
+        slice_, from, std::numeric_limits<std::int64_t>::max(),
+        [&](std::string_view key, std::string_view state, std::uint64_t) -> Status {
+          if (HF_MUTANT("ST161", gone_.contains(key), false) ||
+              HF_MUTANT("ST162", entries_.contains(key), false))
+            return {};
+          Entry entry;
+          HF_RETURN_IF_ERROR(read(key, state, entry));
+          return visit(key, std::move(entry));
+        });
+    return beyond ? Status() : Status(beyond.error());
+  }
   // As fetch(), of the entries that say a time from `from` to `until`. The least time beyond them.
   Result<std::int64_t> fetch_times(std::int64_t from, std::int64_t until) {
     return store_->for_each_of_times(
@@ -211,6 +227,8 @@ class StateTable {
     if (memory() - HF_MUTANT("ST147", std::min(largest_bytes_, held_bytes_), 0) > memory_bytes_)
       store_->ask_for_checkpoint();
   }
+  std::uint64_t memory_bytes() const { return memory_bytes_; }  // That its entries may take.
+  static constexpr std::uint64_t kMemoryOfEntry = 400;  // Beside twice its bytes in a checkpoint.
   // Where memory is bounded the owner says what an entry holds that its bytes in a checkpoint do
   // not show.
   bool is_bounded() const { return grouping_.has_value(); }
@@ -284,10 +302,7 @@ class StateTable {
   static constexpr std::uint64_t kStepsBetweenLooks = 4096;
 
   // About what the entries take in memory: each is several times as large as in a checkpoint.
-  std::uint64_t memory() const {
-    constexpr std::uint64_t kMemoryOfEntry = 400;
-    return kMemoryOfEntry * size() + 2 * bytes() + held_bytes_;
-  }
+  std::uint64_t memory() const { return kMemoryOfEntry * size() + 2 * bytes() + held_bytes_; }
   bool has_no_room() const { return grouping_ && memory() > memory_bytes_; }
 
   bool keeps() const { return store_ != nullptr && store_->keeps_entries(); }

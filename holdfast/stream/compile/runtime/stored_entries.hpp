@@ -155,6 +155,7 @@ class BasicStoredEntries {
     if (is_partial()) host_->end_idle(slice_, time, INT64_MAX, kNoSlice);
   }
 
+  std::uint64_t memory_bytes() const { return memory_bytes_; }  // That its entries may take.
   // About, of an entry, what it has beside a fixed part.
   std::uint64_t bytes_of_entry() const { return seen_ == 0 ? 0 : seen_bytes_ / seen_; }
   // Whether so many bytes are too many for memory, or the store's entries are to be swept.
