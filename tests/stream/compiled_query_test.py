@@ -280,6 +280,8 @@ def check_explain(directory):
     most = ('SELECT window_start, window_end, MAX(n) FROM (SELECT window_start, window_end, k, COUNT(*) AS n FROM '
             f"{window.format('TUMBLE', '')} GROUP BY window_start, window_end, k) GROUP BY window_start, window_end")
     ordered = 'SELECT k, v FROM events ORDER BY v'
+    waits = ("SET 'table.exec.emit.late-fire.enabled' = 'true';\nSET 'table.exec.emit.allow-lateness' = '1 min';\nSET 'table.exec.emit.late-fire.delay' = "
+             f"'1 s';\nSELECT window_start, COUNT(*) FROM {window.format('TUMBLE', '')} GROUP BY window_start, window_end")
     for query, name in ((join, 'Join'), (near, 'IntervalJoin'), (over, 'Over'), (versions, 'TemporalJoin'), (ranks, 'Rank'),
                         (sessions, 'AssignSessions'), (values, 'Group'), (most, 'Group'), (ordered, 'Sort'),
                         (waits, 'Group')):

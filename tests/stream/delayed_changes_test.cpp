@@ -12,6 +12,7 @@
 #include <holdfast/base/random.hpp>
 #include <holdfast/stream/graph/delayed_changes.hpp>
 
+#include "crafted_state.hpp"
 #include "operator_twins.hpp"
 
 namespace holdfast::stream::graph {
@@ -108,18 +109,27 @@ class DelayModel {
 // Both processes, which change parts, beside the model.
 class DelayTwins {
  public:
-  explicit DelayTwins(std::uint64_t memory_bytes)
-      : one_(place_ / "one", memory_bytes), other_(place_ / "other", memory_bytes) {
+  DelayTwins(std::uint64_t memory_bytes, Left left)
+      : memory_bytes_(memory_bytes),
+        left_(left),
+        one_(one_region_, memory_bytes),
+        other_(other_region_, memory_bytes) {
     begin();
   }
   void begin() {
+    leave_state(one_, one_region_, left_, 1);
+    leave_state(other_, other_region_, left_, 1);
     const Watermarks watermarks{watermark_, watermark_};
     one_.begin(subject_, swapped_ ? begin_compiled<CompiledDelays> : begin_interpreted, watermarks);
     other_.begin(subject_, swapped_ ? begin_interpreted : begin_compiled<CompiledDelays>,
                  watermarks);
     swapped_ = !swapped_;
   }
-  void complete() { one_.complete(), other_.complete(); }
+  void complete() {
+    one_.complete(), other_.complete();
+    if (memory_bytes_ == kMemories[2])
+      expect_nothing_in_memory(*one_.process), expect_nothing_in_memory(*other_.process);
+  }
   void take_over() {
     if (dynamic_cast<Interpreted*>(one_.process.get()) != nullptr)
       one_.take_over<CompiledDelays>({watermark_, watermark_});
@@ -154,7 +164,10 @@ class DelayTwins {
   void add(const Shown& more) { wanted_.insert(wanted_.end(), more.begin(), more.end()); }
 
   const Subject subject_ = delayed_changes();
+  const std::uint64_t memory_bytes_;
+  const Left left_;
   Place place_;
+  std::string one_region_ = place_ / "one", other_region_ = place_ / "other";
   World one_, other_;
   std::int64_t watermark_ = kNoWatermark;
   bool swapped_ = false;
@@ -191,12 +204,13 @@ class DelayGroups {
   std::map<GroupPlace, std::optional<std::int64_t>> known_;
 };
 
-void check_delayed_changes(unsigned seed, std::uint64_t memory_bytes) {
-  SCOPED_TRACE(std::to_string(seed) + ", " + std::to_string(memory_bytes));
+void check_delayed_changes(unsigned seed, std::uint64_t memory_bytes, Left left = Left::kHere) {
+  SCOPED_TRACE(std::to_string(seed) + ", " + std::to_string(memory_bytes) + ", " +
+               std::to_string(static_cast<int>(left)));
   test_idle_ms = 0;
   test_clock_ms = 1'000'000;
   Random random(seed);
-  DelayTwins twins(memory_bytes);
+  DelayTwins twins(memory_bytes, left);
   DelayGroups groups(twins, random);
   std::int64_t now = 1'000;
   for (int step = 0; step < 5'000 && !testing::Test::HasFatalFailure(); ++step) {
@@ -235,6 +249,90 @@ TEST(DelayedChanges, AChangeWaitsForOthersByTheClockAndNoLongerThanItsWindow) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     for (const auto memory_bytes : kMemories)
       check_delayed_changes(seed, memory_bytes);
+  }
+}
+
+TEST(DelayedChanges, StateOfAnEarlierBuildAndOfASavepointGoesOn) {
+  for (const auto left : {Left::kByEarlierBuild, Left::kBySavepoint}) {
+    for (const auto memory_bytes : kMemories)
+      check_delayed_changes(4, memory_bytes, left);
+  }
+}
+
+// The region of a process that has left so many changes, at most 500, that wait for at least 10 ms.
+std::string left_waiting(const Place& place, std::int64_t count) {
+  const auto subject = delayed_changes();
+  test_idle_ms = 0;
+  test_clock_ms = 1'000'000;
+  const auto region = place / "one";
+  World world(region, 200);
+  world.begin(subject, begin_interpreted);
+  world.process->advance(0, 5'000);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % 20 == 0) ++test_clock_ms;
+    world.process->take(0, RowKind::kInsert, i, 5'000 - i / kDelayedKeys);
+    if (i % 70 == 0) world.complete();
+  }
+  world.complete();
+  world.close();
+  return region;
+}
+
+TEST(DelayedChanges, ThatARestartFindsGoOutWhenTheirTimeHasCome) {
+  const auto subject = delayed_changes();
+  for (const Begin& begin : {Begin(begin_interpreted), Begin(begin_compiled<CompiledDelays>)}) {
+    Place place;
+    World world(left_waiting(place, 400), 200);
+    world.begin(subject, begin, {5'000, 5'000});
+    expect_nothing_in_memory(*world.process);
+    std::size_t shown_before = 0;
+    for (std::int64_t ms = 1; ms <= kDelayedWaitMs; ++ms) {
+      ++test_clock_ms;
+      world.process->tick();
+      const auto due = std::max<std::int64_t>(0, 20 * (ms + 20 - kDelayedWaitMs));
+      EXPECT_EQ(world.process->rows.size(), static_cast<std::size_t>(due)) << ms;
+      shown_before = world.process->rows.size();
+    }
+    EXPECT_EQ(shown_before, 400u);
+    world.process->advance(0, kEndOfTime);
+    EXPECT_EQ(world.process->rows.size(), 400u);
+  }
+}
+
+struct CraftedDelay {
+  CraftedPlace where;
+  std::int64_t number;
+};
+
+TEST(DelayedChanges, StateThatNoRunHasWrittenIsRefused) {
+  const auto subject = delayed_changes();
+  const CraftedDelay all[] = {{{0, kInKey, 0}, INT64_MAX},
+                              {{0, kInKey, 8}, INT64_MIN + 1},
+                              {{0, kInState, 9}, INT64_MAX},
+                              {{0, kInState, 9}, 1'000'000},
+                              {{0, kInState, 1}, 1'000'000}};
+  for (const auto& [where, number] : all) {
+    SCOPED_TRACE(std::to_string(where.in_key) + " " + std::to_string(where.at));
+    Place place;
+    const auto region = left_waiting(place, 20);
+    craft(region, where, number);
+    test_clock_ms += 1'000;
+    KvStateStore store(KvStateStore::open_region(region).value(), 1, 200);
+    EXPECT_TRUE(store.open().value());
+    const auto interpreted = subject.make(parts_of(subject, store));
+    interpreted->set_watermark(0, 5'000);
+    auto status = interpreted->restore();
+    if (status) status = interpreted->tick();
+    EXPECT_EQ(status.code(), Errc::kCorrupt);
+    StoreHost host(store);
+    query::Output output;
+    query::Run run{host, output};
+    CompiledDelays compiled(run);
+    compiled.set_watermark(5'000);
+    compiled.adopt_stored(0);
+    Shown rows;
+    compiled.tick(rows);
+    EXPECT_TRUE(run.failed);
   }
 }
 

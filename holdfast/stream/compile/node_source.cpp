@@ -124,7 +124,7 @@ class NodeWriter {
     column("end", "Row", delay.end_column);
     give("const Row& row", "row");
     made_.member = "DelayedChanges";
-    made_.passes = made_.ticks = made_.texts_move = true;
+    made_.passes = made_.ticks = made_.texts_move = made_.fetches = true;
     return end();
   }
   Made operator()(const sql::Join& join) {

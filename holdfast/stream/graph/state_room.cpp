@@ -10,7 +10,7 @@ struct FindRoom {
     if (group.lateness_ms != 0 || group.row_size != 0) return StateRoom::kEntries;
     return group.windowed && !group.by_columns ? StateRoom::kWindows : StateRoom::kEntries;
   }
-  StateRoom operator()(const sql::DelayChanges&) const { return StateRoom::kMemory; }
+  StateRoom operator()(const sql::DelayChanges&) const { return StateRoom::kEntries; }
   StateRoom operator()(const sql::Join& join) const {
     return join.form == sql::JoinForm::kLookup ? StateRoom::kMemory : StateRoom::kEntries;
   }
