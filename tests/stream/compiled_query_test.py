@@ -396,7 +396,7 @@ def check_other_files(directory):
 
 
 def check_precompiled(directory):
-    """What a compiler has read of the runtime while a query ran, later queries begin with; where it is damaged, none does."""
+    """What a compiler has made of the runtime while a query ran, later queries begin with; where it is damaged, none does."""
     cache, told, compiler = directory / 'cache_of_headers', directory / 'told_of_headers', directory / 'telling'
     compiler.write_text(f'#!/bin/sh\necho "$*" >> {told}\nexec {"g++" if shutil.which("g++") else "clang++"} "$@" -O0\n')
     compiler.chmod(0o755)
@@ -417,6 +417,8 @@ def check_precompiled(directory):
         process.wait(timeout=60)
     assert told.read_text().count('c++-header') == 1, told.read_text()
     headers, = cache.glob('headers-*.gch')
+    apart, = cache.glob('headers-*.o')
+    whole = headers.read_bytes()
     path = directory / 'numbers.csv'
     path.write_text('4\n')
 
@@ -427,8 +429,12 @@ def check_precompiled(directory):
         return [f'-include {headers.with_suffix("")} ' in line for line in told.read_text().splitlines() if '-shared' in line]
 
     assert check('v * v', '16') == [False, False, True]
-    headers.write_bytes(headers.read_bytes()[:100_000])
+    headers.write_bytes(whole[:100_000])
     assert check('v * v + 1', '17') == [False, False, True, True, False]
+    assert not headers.exists()
+    headers.write_bytes(whole)
+    apart.unlink()
+    assert check('v * v + 2', '18') == [False, False, True, True, False, True, False]
     assert not headers.exists()
     assert not list(cache.glob('own-*'))
 

@@ -351,11 +351,12 @@ std::vector<std::int64_t> read_run(RunHost& host) {
   Output output;
   Run run{host, output};
   SortedRuns<RunKey, RunState> runs(run);
-  runs.add(1, 1, {1, 0});
+  runs.all().add(1, 1, {1, 0});
   std::vector<std::int64_t> keys;
-  const bool read = runs.begin() && runs.take_below(nullptr, [&](const auto& key, const auto&) {
-    keys.push_back(key.template get<0>().value);
-  });
+  const bool read =
+      runs.all().begin() && runs.take_below(nullptr, [&](const auto& key, const auto&) {
+        keys.push_back(key.template get<0>().value);
+      });
   EXPECT_EQ(read, !run.failed);
   EXPECT_EQ(host.refused, run.failed ? 1 : 0);
   return keys;

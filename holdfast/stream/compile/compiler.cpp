@@ -80,6 +80,7 @@ std::vector<std::string> Compiler::words(const std::string& source, const std::s
   all.insert(all.end(), kFlags.begin(), kFlags.end());
   if (!first.empty()) all.insert(all.end(), {"-include", first});
   all.insert(all.end(), {"-I", headers, "-o", library, source});
+  if (!first.empty()) all.insert(all.end(), {first + kApartEnding, "-Wl,--gc-sections"});
   return all;
 }
 
@@ -89,6 +90,15 @@ std::vector<std::string> Compiler::words_for_headers(const std::string& header,
   std::vector<std::string> all = {path};
   all.insert(all.end(), kFlags.begin(), kFlags.end());
   all.insert(all.end(), {"-I", headers, "-x", "c++-header", "-o", made, header});
+  return all;
+}
+
+std::vector<std::string> Compiler::words_for_apart(const std::string& source,
+                                                   const std::string& headers,
+                                                   const std::string& made) const {
+  std::vector<std::string> all = {path};
+  all.insert(all.end(), kFlags.begin(), kFlags.end());
+  all.insert(all.end(), {"-ffunction-sections", "-I", headers, "-c", "-o", made, source});
   return all;
 }
 

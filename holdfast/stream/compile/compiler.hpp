@@ -19,13 +19,18 @@ struct Compiler {
   // `scratch`. Errors: kNotFound (what was looked for).
   static Result<Compiler> find(const std::string& wanted, OwnFile scratch);
 
-  // Words for Process: `source` into the shared library `library`; `first` is included before all
-  // (Precompiled), if it is not empty.
+  static constexpr const char* kApartEnding = ".o";  // Of what stands beside `first`.
+
+  // Words for Process: `source` into the shared library `library`. Unless `first` is empty, it is
+  // included before all, and what stands beside it is linked (Precompiled).
   std::vector<std::string> words(const std::string& source, const std::string& headers,
                                  const std::string& library, const std::string& first) const;
   // `header` into what the compiler has once it has read it.
   std::vector<std::string> words_for_headers(const std::string& header, const std::string& headers,
                                              const std::string& made) const;
+  // `source` into what queries are linked to.
+  std::vector<std::string> words_for_apart(const std::string& source, const std::string& headers,
+                                           const std::string& made) const;
   // All that a library depends on beside its source.
   std::string identity() const;
 };

@@ -17,11 +17,17 @@ namespace {
 constexpr const char* kEnding = ".gch";         // Where both compilers look.
 constexpr std::chrono::milliseconds kTick{50};  // Between two looks at the compiler.
 
-std::string text_that_includes_all() {
-  std::string text;
+std::string text_that_includes_all(const std::string& defined) {
+  std::string text = "#define " + defined + "\n";
   for (const auto& header : kRuntimeHeaders)
     text += "#include <" + std::string(header.path) + ">\n";
   return text;
+}
+
+bool write_once(const Cache& cache, const std::string& place, const std::string& text) {
+  if (::access(place.c_str(), R_OK) == 0) return true;
+  const auto own = cache.own_file(".text");
+  return replace_file(own.path(), text) && Cache::publish(own.path(), place);
 }
 
 // None: another process has it.
@@ -43,18 +49,19 @@ std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compile
   auto lock = locked_file(place + ".lock");
   if (!lock || ::access((place + kEnding).c_str(), R_OK) == 0) return nullptr;
   // Once: what clang has made is of the file as it was written then.
-  if (::access(place.c_str(), R_OK) != 0) {
-    const auto text = cache.own_file(".hpp");
-    if (!replace_file(text.path(), text_that_includes_all()) || !Cache::publish(text.path(), place))
-      return nullptr;
-  }
-  auto made = cache.own_file(kEnding), said = cache.own_file(".log");
-  auto process = Process::start(compiler.words_for_headers(place, cache.headers(), made.path()),
-                                said.path(), Priority::kLow);
-  if (!process) return nullptr;
+  const auto source = place + ".cpp";
+  if (!write_once(cache, place, text_that_includes_all("HOLDFAST_APART")) ||
+      !write_once(cache, source, text_that_includes_all("HOLDFAST_APART_HERE")))
+    return nullptr;
+  Made headers{cache.own_file(kEnding), cache.own_file(".log"), {}};
+  Made apart{cache.own_file(Compiler::kApartEnding), cache.own_file(".log"), {}};
+  const bool begun =
+      start(headers, compiler.words_for_headers(place, cache.headers(), headers.file.path())) &&
+      start(apart, compiler.words_for_apart(source, cache.headers(), apart.file.path()));
+  if (!begun) return nullptr;
   try {
-    return std::unique_ptr<Precompiled>(new Precompiled(
-        std::move(lock), std::move(place), std::move(made), std::move(said), *std::move(process)));
+    return std::unique_ptr<Precompiled>(
+        new Precompiled(std::move(lock), std::move(place), std::move(headers), std::move(apart)));
   } catch (const std::system_error&) {
     return nullptr;  // No thread: it is made another time.
   }
@@ -62,13 +69,17 @@ std::unique_ptr<Precompiled> Precompiled::make(const Cache& cache, const Compile
 
 void Precompiled::remove(const std::string& found) { ::unlink((found + kEnding).c_str()); }
 
-Precompiled::Precompiled(FileDescriptor lock, std::string place, OwnFile made, OwnFile said,
-                         Process process)
+bool Precompiled::start(Made& made, const std::vector<std::string>& words) {
+  auto process = Process::start(words, made.said.path(), Priority::kLow);
+  if (process) made.process.emplace(*std::move(process));
+  return bool(process);
+}
+
+Precompiled::Precompiled(FileDescriptor lock, std::string place, Made headers, Made apart)
     : lock_(std::move(lock)),
       place_(std::move(place)),
-      made_(std::move(made)),
-      said_(std::move(said)),
-      process_(std::move(process)),
+      headers_(std::move(headers)),
+      apart_(std::move(apart)),
       publisher_([this] { publish_when_made(); }) {}
 
 Precompiled::~Precompiled() {
@@ -82,10 +93,12 @@ Precompiled::~Precompiled() {
 
 void Precompiled::publish_when_made() {
   const Lock held(mutex_);
-  while (!ends_ && !process_.poll())
+  while (!ends_ && (!headers_.process->poll() || !apart_.process->poll()))
     ended_.wait_for(mutex_, kTick);
-  // One that is not published is made again.
-  if (process_.poll() == 0) static_cast<void>(Cache::publish(made_.path(), place_ + kEnding));
+  if (headers_.process->poll() != 0 || apart_.process->poll() != 0) return;
+  // The headers last: who finds them has both. What is not published is made again.
+  if (Cache::publish(apart_.file.path(), place_ + Compiler::kApartEnding))
+    static_cast<void>(Cache::publish(headers_.file.path(), place_ + kEnding));
 }
 
 }  // namespace holdfast::stream::compile

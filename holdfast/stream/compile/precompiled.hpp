@@ -4,19 +4,24 @@
 //   headers-HASH.hpp        includes all of them; HASH is of the compiler, its flags, the CPU and
 //                           the headers
 //   headers-HASH.hpp.gch    what the compiler made of it, 15 to 70 MB
-//   headers-HASH.hpp.lock   locked by the process that makes it
+//   headers-HASH.hpp.cpp    includes all of them, too, for
+//   headers-HASH.hpp.o      what no query needs for itself (runtime/apart.hpp)
+//   headers-HASH.hpp.lock   locked by the process that makes them
 //
-// A query that includes the first begins with the second, and is compiled in less time. It is made
-// when the first query has been compiled, by a process that leaves the CPU to others, and only if
-// that query's run is long enough. Nobody waits for it, and of several processes one makes it. A
-// thread looks for its end, so that queries which begin while this one runs have it.
+// A query that includes the first begins with the second and is linked to the object, and is
+// compiled in less time. They are made when the first query has been compiled, by processes that
+// leave the CPU to others, and only if that query's run is long enough. Nobody waits for them, and
+// of several processes one makes them. A thread looks for their end, so that queries which begin
+// while this one runs have them.
 //
 // Threads  One at a time.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <holdfast/base/condition.hpp>
 #include <holdfast/base/mutex.hpp>
@@ -42,13 +47,19 @@ class Precompiled {
   Precompiled& operator=(const Precompiled&) = delete;
 
  private:
-  Precompiled(FileDescriptor lock, std::string place, OwnFile made, OwnFile said, Process process);
+  // A file that a compiler makes.
+  struct Made {
+    OwnFile file, said;
+    std::optional<Process> process;  // It ends before they go.
+  };
+
+  Precompiled(FileDescriptor lock, std::string place, Made headers, Made apart);
+  static bool start(Made& made, const std::vector<std::string>& words);
   void publish_when_made();
 
   FileDescriptor lock_;
   std::string place_;
-  OwnFile made_, said_;
-  Process process_;
+  Made headers_, apart_;
   KernelMutex mutex_;
   Condition ended_;
   bool ends_ HF_GUARDED_BY(mutex_) = false;

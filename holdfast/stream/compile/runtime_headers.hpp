@@ -7,27 +7,29 @@
 
 namespace holdfast::stream::compile {
 
-extern const std::string_view kAggregatesHeader, kBagHeader, kBlocksHeader, kBytesHeader,
-    kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader, kDelayedChangesHeader,
-    kDueRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader, kGraphGroupsHeader, kGraphHeader,
-    kGraphRanksHeader, kGroupWindowsHeader, kGroupsHeader, kInterfaceHeader, kIntervalJoinHeader,
-    kJoinRulesHeader, kLargePagesHeader, kLeastRowsHeader, kLetterCasesHeader, kMarkHeader,
-    kOrderHeader, kOutputHeader, kOverFramesHeader, kOverRowsHeader, kPoolHeader, kRankedRowsHeader,
-    kRegularJoinHeader, kRowWindowsHeader, kRowsHeader, kSessionRowsHeader, kSliceTableHeader,
-    kSlicesHeader, kSortRowsHeader, kSortedRunsHeader, kStateOfHeader, kStoredEntriesHeader,
-    kTableHeader, kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader,
-    kUserFunctionsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+extern const std::string_view kAggregatesHeader, kApartHeader, kBagHeader, kBlocksHeader,
+    kBytesHeader, kChangesHeader, kCivilHeader, kClockRowsHeader, kCorrectedGroupsHeader,
+    kDelayedChangesHeader, kDueRowsHeader, kEarliestRowHeader, kFurtherAggregatesHeader,
+    kGraphGroupsHeader, kGraphHeader, kGraphRanksHeader, kGroupWindowsHeader, kGroupsHeader,
+    kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLeastRowsHeader,
+    kLetterCasesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverFramesHeader,
+    kOverRowsHeader, kPoolHeader, kRankedRowsHeader, kRegularJoinHeader, kRowWindowsHeader,
+    kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader,
+    kSortedRunsHeader, kStateOfHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
+    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kTimeSlicesHeader, kUserFunctionsHeader,
+    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 49> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 51> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
     {"holdfast/stream/compile/runtime/aggregates.hpp", kAggregatesHeader},
+    {"holdfast/stream/compile/runtime/apart.hpp", kApartHeader},
     {"holdfast/stream/compile/runtime/bag.hpp", kBagHeader},
     {"holdfast/stream/compile/runtime/blocks.hpp", kBlocksHeader},
     {"holdfast/stream/compile/runtime/bytes.hpp", kBytesHeader},
@@ -69,6 +71,7 @@ inline constexpr std::array<RuntimeHeader, 49> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/temporal_join.hpp", kTemporalJoinHeader},
     {"holdfast/stream/compile/runtime/text_arena.hpp", kTextArenaHeader},
     {"holdfast/stream/compile/runtime/texts.hpp", kTextsHeader},
+    {"holdfast/stream/compile/runtime/time_slices.hpp", kTimeSlicesHeader},
     {"holdfast/stream/compile/runtime/user_functions.hpp", kUserFunctionsHeader},
     {"holdfast/stream/compile/runtime/value_parts.hpp", kValuePartsHeader},
     {"holdfast/stream/compile/runtime/values.hpp", kValuesHeader},

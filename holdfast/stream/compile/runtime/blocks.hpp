@@ -8,6 +8,7 @@
 // earlier one; what several generations have of a key is merged.
 #pragma once
 
+#include <holdfast/stream/compile/runtime/apart.hpp>
 #include <holdfast/stream/compile/runtime/bytes.hpp>
 
 namespace holdfast::query {
@@ -15,12 +16,7 @@ namespace holdfast::query {
 inline constexpr std::size_t kBlockBytes = 60 * 1024;  // Then it is full: four fit what kv fills.
 
 // The size of what stands behind this place: it takes the place of a byte.
-[[gnu::cold, gnu::noinline]] inline void put_large_size(std::uint32_t size, std::size_t place,
-                                                        std::string& bytes) {
-  char longer[1 + sizeof size] = {'\xFF'};
-  std::memcpy(longer + 1, &size, sizeof size);
-  bytes.replace(place, 1, longer, sizeof longer);
-}
+void put_large_size(std::uint32_t size, std::size_t place, std::string& bytes);
 
 // `write(bytes)` appends to them; before it, its size.
 template <class Write>
@@ -34,6 +30,16 @@ void append_sized(std::string& bytes, const Write& write) {
   bytes[place] = static_cast<char>(size);
 }
 
+// The next entry of a block; false: it is none.
+bool take_block_entry(Text& block, Text& key, Text& state);
+
+#ifndef HOLDFAST_APART
+
+HF_APART void put_large_size(std::uint32_t size, std::size_t place, std::string& bytes) {
+  char longer[1 + sizeof size] = {'\xFF'};
+  std::memcpy(longer + 1, &size, sizeof size);
+  bytes.replace(place, 1, longer, sizeof longer);
+}
 inline bool take_sized(Text& bytes, Text& part) {
   std::uint8_t byte = 0;
   if (!take_raw(bytes, byte)) return false;
@@ -45,10 +51,10 @@ inline bool take_sized(Text& bytes, Text& part) {
   bytes.size -= size;
   return true;
 }
-
-// The next entry of a block; false: it is none.
-inline bool take_block_entry(Text& block, Text& key, Text& state) {
+HF_APART bool take_block_entry(Text& block, Text& key, Text& state) {
   return take_sized(block, key) && take_sized(block, state);
 }
+
+#endif
 
 }  // namespace holdfast::query

@@ -5,15 +5,12 @@
 
 #include <string>
 
+#include <holdfast/stream/compile/runtime/apart.hpp>
 #include <holdfast/stream/compile/runtime/values.hpp>
 
 namespace holdfast::query {
 
-// Once in a query, whatever it appends: where it stands inline it is what a compiler takes longest
-// for.
-[[gnu::noinline]] inline void append_bytes(const void* from, std::size_t size, std::string& bytes) {
-  bytes.append(static_cast<const char*>(from), size);
-}
+void append_bytes(const void* from, std::size_t size, std::string& bytes);
 template <class T>
 void append_raw(const T& value, std::string& bytes) {
   append_bytes(&value, sizeof value, bytes);
@@ -147,4 +144,11 @@ inline bool take_part(Text& bytes, Text& part) {
   bytes.size -= size;
   return true;
 }
+
+#ifndef HOLDFAST_APART
+HF_APART void append_bytes(const void* from, std::size_t size, std::string& bytes) {
+  bytes.append(static_cast<const char*>(from), size);
+}
+#endif
+
 }  // namespace holdfast::query

@@ -108,7 +108,7 @@ class Groups final : public Query {
   static constexpr std::size_t kBlock = 32;  // Rows.
 
   struct Given final : Parcel {
-    typename Slices<Definition>::Map slices;
+    TimeSlices::Map slices;
   };
 
   // ---- Rows ----

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/stream/compile/runtime/apart.hpp>
 #include <holdfast/stream/compile/runtime/bytes.hpp>
 #include <holdfast/stream/compile/runtime/large_pages.hpp>
 
@@ -199,7 +200,10 @@ class KeyOf {
 class PlacesOfHashes {
  public:
   // `size`: a power of two, from 2 to 2^32.
-  explicit PlacesOfHashes(std::size_t size) { become(size); }
+  explicit PlacesOfHashes(std::size_t size);
+  PlacesOfHashes(PlacesOfHashes&& other) noexcept;
+  PlacesOfHashes& operator=(PlacesOfHashes&& other) noexcept;
+  ~PlacesOfHashes();
 
   std::size_t size() const { return words_.size(); }
   std::uint64_t bytes() const { return words_.size() * sizeof(words_[0]); }
@@ -228,13 +232,12 @@ class PlacesOfHashes {
   void free(std::size_t place) { words_[place] = 0; }
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&words_[home(hash)], 1); }
   // So many, all free.
-  void become(std::size_t size) {
-    make_room(words_, size);
-    words_.assign(size, 0);
-    mask_ = static_cast<std::uint32_t>(size - 1);
-    shift_ = 64 - __builtin_ctzll(size);
-  }
-  void clear() { std::fill(words_.begin(), words_.end(), 0); }
+  void become(std::size_t size);
+  void clear();
+  // So many, with the entries from 1 to `count`.
+  using HashOf = std::uint64_t(const void* entry);
+  void rebuild(std::size_t size, const std::byte* entries, std::size_t entry_bytes,
+               std::size_t count, HashOf* hash_of);
 
  private:
   // The place is of the high bits.
@@ -245,6 +248,83 @@ class PlacesOfHashes {
   LargeVector<std::uint32_t> words_;
   std::uint32_t mask_ = 0;  // Of a number.
   int shift_ = 0;
+};
+
+// Memory of entries, one behind the other, that grows. Without `move` they move as bytes.
+class EntryMemory {
+ public:
+  using Move = void(void* from, std::size_t count, void* to);
+
+  EntryMemory() = default;
+  EntryMemory(EntryMemory&& other) noexcept;
+  EntryMemory& operator=(EntryMemory&& other) noexcept;
+  ~EntryMemory();
+
+  std::byte* data() const { return data_; }
+  std::size_t room() const { return room_; }
+  // For one more than these.
+  void grow(std::size_t count, std::size_t entry_bytes, Move* move);
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t room_ = 0, bytes_ = 0;
+};
+
+template <class T>
+class EntryList {
+ public:
+  EntryList() = default;
+  EntryList(EntryList&& other) noexcept
+      : memory_(std::move(other.memory_)), count_(std::exchange(other.count_, 0)) {}
+  EntryList& operator=(EntryList&& other) noexcept {
+    clear();
+    memory_ = std::move(other.memory_);
+    count_ = std::exchange(other.count_, 0);
+    return *this;
+  }
+  ~EntryList() { clear(); }
+
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  T* data() { return reinterpret_cast<T*>(memory_.data()); }
+  const T* data() const { return reinterpret_cast<const T*>(memory_.data()); }
+  T& operator[](std::size_t number) { return data()[number]; }
+  const T& operator[](std::size_t number) const { return data()[number]; }
+  T* begin() { return data(); }
+  T* end() { return data() + count_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + count_; }
+  T& front() { return data()[0]; }
+  const T& front() const { return data()[0]; }
+  template <class... Parts>
+  T& add(Parts&&... parts) {
+    if (count_ == memory_.room()) [[unlikely]]
+      memory_.grow(count_, sizeof(T), kAsBytes ? nullptr : &move);
+    T& entry = *new (data() + count_) T{std::forward<Parts>(parts)...};
+    ++count_;
+    return entry;
+  }
+  void clear() {
+    if constexpr (!std::is_trivially_destructible_v<T>) std::destroy_n(data(), count_);
+    count_ = 0;
+  }
+
+ private:
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  // What has nothing to end owns nothing, and moves as bytes.
+  static constexpr bool kAsBytes = std::is_trivially_destructible_v<T>;
+
+  static void move([[maybe_unused]] void* from, [[maybe_unused]] std::size_t count,
+                   [[maybe_unused]] void* to) {
+    if constexpr (!kAsBytes) {
+      auto* const entries = static_cast<T*>(from);
+      std::uninitialized_move_n(entries, count, static_cast<T*>(to));
+      std::destroy_n(entries, count);
+    }
+  }
+
+  EntryMemory memory_;
+  std::size_t count_ = 0;
 };
 
 // `kLeast`: places of the index of a table that is empty or small, a power of two.
@@ -292,8 +372,8 @@ class Table {
     const Entry* entries_;
   };
   View view() const { return View(*this); }
-  const LargeVector<Entry>& entries() const { return entries_; }
-  LargeVector<Entry>& entries() { return entries_; }
+  const EntryList<Entry>& entries() const { return entries_; }
+  EntryList<Entry>& entries() { return entries_; }
   // Its memory stays for the next ones.
   void clear() {
     entries_.clear();
@@ -309,37 +389,95 @@ class Table {
   }
   [[gnu::noinline]] State& insert(const Key& key, std::uint64_t hash, std::size_t place) {
     if (entries_.size() * 2 >= index_.size()) {
-      rebuild(index_.size() * 2);
+      index_.rebuild(index_.size() * 2, reinterpret_cast<const std::byte*>(entries_.data()),
+                     sizeof(Entry), entries_.size(), hash_of_entry);
       place = index_.find_free(hash);
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
-    if (entries_.size() == entries_.capacity()) [[unlikely]]
-      make_room(entries_, 2 * entries_.size());
-    entries_.push_back(Entry{key, State()});
-    entries_.back().key.keep_texts(texts_);
+    Entry& entry = entries_.add(key, State());
+    entry.key.keep_texts(texts_);
     index_.put(place, hash, static_cast<std::uint32_t>(entries_.size()));
-    return entries_.back().state;
+    return entry.state;
   }
-  // What it wants of the new index is asked for ahead.
-  [[gnu::noinline]] void rebuild(std::size_t size) {
-    constexpr std::size_t kAhead = 16;
-    std::uint64_t hashes[kAhead];
-    index_.become(size);
-    for (std::size_t begin = 0; begin < entries_.size(); begin += kAhead) {
-      const auto count = std::min(kAhead, entries_.size() - begin);
-      for (std::size_t i = 0; i < count; ++i) {
-        hashes[i] = entries_[begin + i].key.hash();
-        index_.prefetch(hashes[i]);
-      }
-      for (std::size_t i = 0; i < count; ++i)
-        index_.put(index_.find_free(hashes[i]), hashes[i],
-                   static_cast<std::uint32_t>(begin + i + 1));
-    }
+  static std::uint64_t hash_of_entry(const void* entry) {
+    return static_cast<const Entry*>(entry)->key.hash();
   }
 
-  LargeVector<Entry> entries_;
+  EntryList<Entry> entries_;
   PlacesOfHashes index_{kLeast};
   TextArena texts_;
 };
+
+#ifndef HOLDFAST_APART
+
+HF_APART PlacesOfHashes::PlacesOfHashes(std::size_t size) { become(size); }
+HF_APART PlacesOfHashes::PlacesOfHashes(PlacesOfHashes&& other) noexcept
+    : words_(std::move(other.words_)), mask_(other.mask_), shift_(other.shift_) {}
+HF_APART PlacesOfHashes& PlacesOfHashes::operator=(PlacesOfHashes&& other) noexcept {
+  words_ = std::move(other.words_);
+  mask_ = other.mask_;
+  shift_ = other.shift_;
+  return *this;
+}
+HF_APART PlacesOfHashes::~PlacesOfHashes() {}
+HF_APART void PlacesOfHashes::become(std::size_t size) {
+  make_room(words_, size);
+  words_.assign(size, 0);
+  mask_ = static_cast<std::uint32_t>(size - 1);
+  shift_ = 64 - __builtin_ctzll(size);
+}
+HF_APART void PlacesOfHashes::clear() { std::fill(words_.begin(), words_.end(), 0); }
+// What it wants of the new places is asked for ahead.
+HF_APART void PlacesOfHashes::rebuild(std::size_t size, const std::byte* entries,
+                                      std::size_t entry_bytes, std::size_t count, HashOf* hash_of) {
+  constexpr std::size_t kAhead = 16;
+  std::uint64_t hashes[kAhead];
+  become(size);
+  for (std::size_t begin = 0; begin < count; begin += kAhead) {
+    const auto some = std::min(kAhead, count - begin);
+    for (std::size_t i = 0; i < some; ++i) {
+      hashes[i] = hash_of(entries + (begin + i) * entry_bytes);
+      prefetch(hashes[i]);
+    }
+    for (std::size_t i = 0; i < some; ++i)
+      put(find_free(hashes[i]), hashes[i], static_cast<std::uint32_t>(begin + i + 1));
+  }
+}
+
+HF_APART EntryMemory::EntryMemory(EntryMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      room_(std::exchange(other.room_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+HF_APART EntryMemory& EntryMemory::operator=(EntryMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(room_, other.room_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+HF_APART EntryMemory::~EntryMemory() { give_pages(data_, bytes_); }
+// Twice as many; and of a large one many more: memory that nobody has touched costs nothing, but
+// what moves is copied, to pages that the kernel clears first.
+HF_APART void EntryMemory::grow(std::size_t count, std::size_t entry_bytes, Move* move) {
+  constexpr std::size_t kStep = 256;
+  auto room = count == 0 ? 1 : 2 * count;
+  void* made = nullptr;
+  if (room * entry_bytes >= kLargeBytes) {
+    try {
+      made = take_pages(room * kStep * entry_bytes);
+      room *= kStep;
+    } catch (const std::bad_alloc&) {  // There is a limit on addresses; less may do.
+    }
+  }
+  if (made == nullptr) made = take_pages(room * entry_bytes);
+  if (move != nullptr)
+    move(data_, count, made);
+  else if (count != 0)
+    std::memcpy(made, data_, count * entry_bytes);
+  give_pages(std::exchange(data_, static_cast<std::byte*>(made)),
+             std::exchange(bytes_, room * entry_bytes));
+  room_ = room;
+}
+
+#endif
 
 }  // namespace holdfast::query

@@ -198,10 +198,10 @@ struct PartOfKey {
   }
   template <class Key>
   Place place(const Key& key, std::uint32_t entry) const {
-    if constexpr (Key::kFixedBytes != 0)
-      return BytesOfKey().place(key, entry);
-    else
-      return place_of_bytes(key, entry, *this);
+    if constexpr (Key::kFixedBytes != 0) return BytesOfKey().place(key, entry);
+    std::string bytes;
+    append_key_part(key, bytes);
+    return place_of_bytes(bytes, entry);
   }
 };
 
