@@ -83,41 +83,40 @@ class Slices : public TimeSlices {
   }
 
  private:
-  static constexpr SliceRules kRules{Definition::kWindowed, requires {Definition::kCumulates;
-}, Slice::kBounded,
-    may_store<Definition>(), Definition::kSizeMs, Definition::kSlideMs, Definition::kOffsetMs
-};  // namespace holdfast::query
+  static constexpr bool kCumulates = requires { Definition::kCumulates; };
+  static constexpr SliceRules kRules = {
+      Definition::kWindowed, kCumulates,           Slice::kBounded,      may_store<Definition>(),
+      Definition::kSizeMs,   Definition::kSlideMs, Definition::kOffsetMs};
 
-static std::unique_ptr<AnySlice> make() { return std::make_unique<Slice>(); }
-static const Slice& of(const AnySlice& slice) { return static_cast<const Slice&>(slice); }
+  static std::unique_ptr<AnySlice> make() { return std::make_unique<Slice>(); }
+  static const Slice& of(const AnySlice& slice) { return static_cast<const Slice&>(slice); }
 
-template <class Emit>
-void show(const Slice& groups, std::int64_t end, const Emit& emit) {
-  visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
-    emit(entry.key, entry.state, end);
-    return !run_.failed;
-  });
-}
-// The same with runs, group by group: memory need not have all of them.
-template <class Emit>
-[[gnu::cold, gnu::noinline]] void show(const Slice& groups, SortedRuns<Key, State>& runs,
-                                       std::int64_t end, const Emit& emit) {
-  const auto emit_one = [&](const Key& key, const State& state) { emit(key, state, end); };
-  if (!runs.all().begin()) return;
-  std::string key;
-  const bool shown = visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
-    key.clear();
-    entry.key.append(key);
-    State* also = nullptr;
-    if (!runs.take_below(&key, emit_one) || !runs.find(key, also)) return false;
-    if (also != nullptr) also->merge(entry.state);
-    emit_one(entry.key, also != nullptr ? *also : entry.state);
-    return !run_.failed;
-  });
-  if (shown) runs.take_below(nullptr, emit_one);
-  run_.flush();  // Texts of what was shown are in the runs.
-}
-}
-;
+  template <class Emit>
+  void show(const Slice& groups, std::int64_t end, const Emit& emit) {
+    visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
+      emit(entry.key, entry.state, end);
+      return !run_.failed;
+    });
+  }
+  // The same with runs, group by group: memory need not have all of them.
+  template <class Emit>
+  [[gnu::cold, gnu::noinline]] void show(const Slice& groups, SortedRuns<Key, State>& runs,
+                                         std::int64_t end, const Emit& emit) {
+    const auto emit_one = [&](const Key& key, const State& state) { emit(key, state, end); };
+    if (!runs.all().begin()) return;
+    std::string key;
+    const bool shown = visit_in_order(groups, places_, [&](const typename Slice::Entry& entry) {
+      key.clear();
+      entry.key.append(key);
+      State* also = nullptr;
+      if (!runs.take_below(&key, emit_one) || !runs.find(key, also)) return false;
+      if (also != nullptr) also->merge(entry.state);
+      emit_one(entry.key, also != nullptr ? *also : entry.state);
+      return !run_.failed;
+    });
+    if (shown) runs.take_below(nullptr, emit_one);
+    run_.flush();  // Texts of what was shown are in the runs.
+  }
+};
 
 }  // namespace holdfast::query
