@@ -112,7 +112,7 @@ def check_sharing(directory):
         cache = directory / f'shared_{len(where)}'
         compiled = run(query, '--compile', 'wait', '--cache', str(cache))
         assert compiled.stdout == text and ', compiled' in compiled.stderr, compiled.stderr
-        source, = (path.read_text() for path in cache.glob('*.cpp'))
+        source, = (path.read_text() for path in cache.glob('[0-9a-f]*.cpp'))
         assert source.count('interpreted<') == 1, source
         # Behind the condition that costs little.
         condition = source[source.index('if (!is_true('):source.index('return;')]
