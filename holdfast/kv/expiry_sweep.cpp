@@ -1,6 +1,7 @@
 #include <holdfast/kv/expiry_sweep.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/kv/sealed_run.hpp>
@@ -15,7 +16,7 @@ constexpr std::uint64_t kWorthIt = 8;  // One part in so many of a run's bytes.
 }  // namespace
 
 Result<bool> ExpirySweep::run(Reach reach, Reclaimer& reclaimer, Session& own) {
-  if (!rooms_.expiry.any()) return false;
+  if (!rooms_.expiry.any()) return holds_back_ = false;
   clock_ = rooms_.expiry.clock();
   if (versions_held() || (reach == Reach::kDue && clock_ == swept_) ||
       (reach == Reach::kAllOnce && clock_ == swept_all_ && !holds_back_))
@@ -49,25 +50,27 @@ Result<bool> ExpirySweep::run(Reach reach, Reclaimer& reclaimer, Session& own) {
     holds_back_ = false;
   }
   if (expired.empty()) return more;
+  // Until they have gone, also where an error or a snapshot keeps them.
+  const bool held_before = std::exchange(holds_back_, HF_MUTANT("K170", true, false));
 
   HF_MUTANT("K95", rooms_.epochs.synchronize(), void());
   // A snapshot that opened before one of these records was published may look behind it: it is seen
   // here. One that opens later judges by this sweep's clock, or by a later one, and misses nothing.
-  const auto hold_back = [&](const Expired& one) {
-    looks_[one.head].due = 0;
-    holds_back_ = HF_MUTANT("K170", true, false);
-  };
   if (versions_held()) {
     for (const Expired& one : expired)
-      hold_back(one);
+      looks_[one.head].due = 0;
     return more;
   }
   HF_ASSIGN_OR_RETURN(const std::uint64_t floor, reclaimer.tombstone_floor());
   HF_RETURN_IF_ERROR(HF_MUTANT("K96", reclaimer.put_all_dead_bits(), ok_status()));
+  bool held = held_before;
   for (const Expired& one : expired) {
     const bool may_go = one.sequence < HF_MUTANT("K97", floor, ~std::uint64_t{0});
-    if (!may_go || !drop(one, own)) hold_back(one);
+    if (may_go && drop(one, own)) continue;
+    looks_[one.head].due = 0;  // The next sweep tries again.
+    held = true;
   }
+  holds_back_ = HF_MUTANT("K170", held, false);
   return more;
 }
 

@@ -39,8 +39,8 @@ class ExpirySweep {
   };
   // True: there is more to read. `own`: the reclaimer's session. Errors: kIo, those of sealing.
   Result<bool> run(Reach reach, Reclaimer& reclaimer, Session& own);
-  // Something that has expired had to stay: it is not older than all that open runs hold, or a
-  // snapshot may see it.
+  // Something that has expired had to stay: it is not older than all that open runs hold, a
+  // snapshot may see it, or a sweep failed.
   bool holds_back() const { return holds_back_; }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 

@@ -222,6 +222,31 @@ TEST_F(FailedWrites, AnErasedKeyStaysErasedWhereItsDeadBitWasRefused) {
   }
 }
 
+// A sweep that failed counted as done: what had expired stayed until the clock moved.
+TEST_F(FailedWrites, WhatExpiredGoesWhereASweepFailedBefore) {
+  int failed = 0;
+  for (int n = 1; n <= kManyWrites; ++n) {
+    std::filesystem::remove_all(path());
+    auto store = Store<>::open(path() + "?granularity=page", tiny()).value();
+    ASSERT_TRUE(store.expire({.prefix = "t", .ttl = 10}));
+    const std::string value(1'000, '\0');  // Stamped with 0.
+    for (int i = 0; i < 20; ++i)
+      ASSERT_TRUE(store.put("t" + std::to_string(i), value));
+    ASSERT_TRUE(store.put("t0", value));  // A dead bit that is to be put.
+    ASSERT_TRUE(ForTests::seal(store));
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE(store.sync());
+    ASSERT_TRUE(store.set_clock(100));
+    Maintenance& maintenance = ForTests::maintenance(store);
+    Maintenance::RoomSoFar first, second;
+    with_refused_write(n, [&] { failed += !maintenance.make_room(first).has_value(); });
+    if (!store.put("next", "v")) continue;  // Read-only.
+    EXPECT_TRUE(maintenance.make_room(second)) << n;
+    EXPECT_EQ(store.stats().expired_records, 20u) << n;
+  }
+  EXPECT_GT(failed, 0);
+}
+
 // Each attempt that was refused took a run's blocks with it, until the next opening.
 TEST_F(FailedWrites, ARunWhoseWordIsRefusedGivesItsBlocksBack) {
   std::uint64_t used_without_refusal = 0;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <holdfast/sql/calendar.hpp>
+#include <holdfast/sql/value.hpp>
 #include <holdfast/sql/zone.hpp>
 #include <holdfast/sql/zone_rule.hpp>
 
@@ -76,7 +77,8 @@ TEST(Zone, AWallClockIsSettledWhenItDoesNotComeAgain) {
 
 TEST(Zone, RulesOfOtherForms) {
   const auto shown = [](const std::string& rule, std::string_view instant) {
-    return timestamp_text(Zone::of_file("z", zone_file(rule)).value().wall_of(ms(instant)));
+    return text_of(Value::of(Zone::of_file("z", zone_file(rule)).value().wall_of(ms(instant))),
+                   kTimestampType);
   };
   // A name in brackets, half an hour, the south, hours before and behind the day.
   EXPECT_EQ(shown("<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", "2024-01-01"), "2024-01-01 11:00:00.000");
@@ -116,7 +118,9 @@ TEST(Zone, Names) {
   const auto shown = [](std::string_view name) -> std::string {
     const auto zone = Zone::named(name);
     if (!zone) return "error";
-    return *zone == nullptr ? "UTC" : (*zone)->name() + " " + timestamp_text((*zone)->wall_of(0));
+    return *zone == nullptr
+               ? "UTC"
+               : (*zone)->name() + " " + text_of(Value::of((*zone)->wall_of(0)), kTimestampType);
   };
   EXPECT_EQ(shown("UTC"), "UTC");
   EXPECT_EQ(shown("+00:00"), "UTC");

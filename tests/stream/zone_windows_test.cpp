@@ -50,7 +50,7 @@ class Counts : public Sink {
  public:
   Status begin(std::uint64_t, std::string_view) override { return {}; }
   Status write(const sql::Row& row) override {
-    const auto begin = sql::timestamp_text(static_cast<std::int64_t>(row[0].number));
+    const auto begin = sql::text_of(row[0], sql::kTimestampType);
     rows.push_back(begin.substr(11, 5) + " " +
                    std::to_string(static_cast<std::int64_t>(row[1].number)));
     return {};
