@@ -93,12 +93,6 @@ void append_timestamp(std::int64_t ms, std::string& text) {
   append_padded(rest % 1000, 3, text);
 }
 
-std::string timestamp_text(std::int64_t ms) {
-  std::string text;
-  append_timestamp(ms, text);
-  return text;
-}
-
 std::optional<std::int64_t> timestamp_of(std::string_view text) {
   const auto days = take_date(text);
   if (!days) return std::nullopt;

@@ -12,7 +12,6 @@ namespace holdfast::sql {
 
 void append_timestamp(std::int64_t ms, std::string& text);  // 2026-11-23 05:30:00.000
 void append_date(std::int64_t days, std::string& text);     // 2026-11-23
-std::string timestamp_text(std::int64_t ms);
 // "2026-11-23", "2026-11-23 05:30[:00[.123]]", with T for the blank. More than three digits of a
 // second are cut off. nullopt: anything else, or a day that does not exist.
 std::optional<std::int64_t> timestamp_of(std::string_view text);
