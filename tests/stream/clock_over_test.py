@@ -33,9 +33,8 @@ WITH_CLOCK = COLUMNS + ', p AS PROCTIME()'
 ALL = ['', 'RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW', 'ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW']
 
 
-def run(text, *options, code=0, compiled='never', directory=None):
-    cache = ['--cache', str(directory / 'cache')] if directory else []
-    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', compiled, *cache, *options, '-e', text], capture_output=True,
+def run(text, *options, code=0, compiled='never'):
+    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', compiled, *options, '-e', text], capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == code, (text, done.returncode, done.stderr)
     assert compiled != 'wait' or code != 0 or ', compiled' in done.stderr, (text, done.stderr)
@@ -76,7 +75,7 @@ def check_rows(directory, rand):
         shown = run(head + query_of(frame, by_key))
         assert rows_of(shown.stdout) == list(as_they_come(rows, before, by_key)), frame
         assert 'late' not in shown.stderr, shown.stderr
-        compiled = run(head + query_of(frame, by_key), compiled='wait', directory=directory)
+        compiled = run(head + query_of(frame, by_key), compiled='wait')
         assert compiled.stdout == shown.stdout, frame
     # What only gives sums has frames that are merged; the times of events go on as they were.
     merged = ("SELECT window_start, k, SUM(s) FROM TABLE(TUMBLE((SELECT ts, k, SUM(v) OVER (PARTITION BY k ORDER BY p ROWS BETWEEN 2 PRECEDING AND CURRENT "
@@ -85,7 +84,7 @@ def check_rows(directory, rand):
     for second, key, _, total, *_ in as_they_come(rows, 2):
         wanted[second[:13], key] += 0 if total == '\\N' else int(total)
     for compiled in ('never', 'wait'):
-        done = run(heads[0] + merged, compiled=compiled, directory=directory)
+        done = run(heads[0] + merged, compiled=compiled)
         got = {(start[:13], key): int(total) for start, key, total in rows_of(done.stdout)}
         assert got == dict(wanted), (compiled, got, wanted)
     # Two frames in a query; expressions in it.
@@ -100,7 +99,7 @@ def check_rows(directory, rand):
             wanted.append([str(value), str(value + last + counts[key]), 'true'])
             last = value
     assert sorted(rows_of(done.stdout)) == sorted(wanted), done.stdout[:400]
-    assert sorted(rows_of(run(heads[0] + both, compiled='wait', directory=directory).stdout)) == sorted(wanted)
+    assert sorted(rows_of(run(heads[0] + both, compiled='wait').stdout)) == sorted(wanted)
     print('rows as they come are right')
 
 
@@ -135,7 +134,7 @@ def check_ranges(directory, rand):
         head = table('a', directory / 'a.csv', WITH_CLOCK, watermark)
         for ms in (0, 2, 3600_000):
             for compiled in ('never', 'wait'):
-                done = run(head + range_query(ms), compiled=compiled, directory=directory)
+                done = run(head + range_query(ms), compiled=compiled)
                 times = check_frames(rows_of(done.stdout), rows, ms)
                 assert (times > 1 or compiled == 'wait') and 'late' not in done.stderr, (times, done.stderr)
     print('frames of times of the clock are right')
@@ -164,7 +163,7 @@ def check_words(directory):
         assert ('ProcessingTime p' in shown.stdout) == (not said) and 'interpreted' not in shown.stdout.split('\n\n')[0], shown.stdout
     # A query in the FROM has the one order, and the query around it the other.
     nested = 'SELECT v, s, SUM(v) OVER (ORDER BY ts) FROM (SELECT ts, v, SUM(v) OVER (ORDER BY p) AS s FROM a) x'
-    assert run(head + nested).stdout == run(head + nested, compiled='wait', directory=directory).stdout
+    assert run(head + nested).stdout == run(head + nested, compiled='wait').stdout
     # A partition that no row comes to is forgotten.
     ttl = run("SET 'table.exec.state.ttl' = '1 h';\n" + head + over('p'))
     assert rows_of(ttl.stdout) == rows_of(run(head + over('p')).stdout)
@@ -184,7 +183,7 @@ def command_of(place, head, state, query):
         text = (head + f"CREATE TABLE o (t TIMESTAMP(3), s BIGINT, k STRING, v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{out}', "
                 f"'format' = 'csv');\nINSERT INTO o {query}")
         mode = random.choice(['never', 'wait'])
-        return out, [HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(place.parent / 'cache'), '--checkpoint', '3ms',
+        return out, [HOLDFAST, 'stream', 'run', '--compile', mode, '--checkpoint', '3ms',
                      *where(state, place, name), '-e', text]
     return made
 
@@ -207,10 +206,10 @@ def check_killed_by_the_clock(directory, state, rand):
     write(directory / 'a.csv', rows)
     text = (table('a', directory / 'a.csv', WITH_CLOCK) + "CREATE TABLE o (p TIMESTAMP_LTZ(3), k STRING, n BIGINT, s BIGINT, v BIGINT) WITH ('connector' = "
             f"'filesystem', 'path' = '{directory}/out', 'format' = 'csv');\nINSERT INTO o {range_query(20)}")
-    cache, kills = ['--cache', str(directory / 'cache')], 0
-    run(text.replace("/out'", "/first'"), *cache, compiled='wait')  # Compiles.
+    kills = 0
+    run(text.replace("/out'", "/first'"), compiled='wait')  # Compiles.
     while True:
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', ('never', 'wait')[kills % 2], *cache, '--checkpoint', '3ms',
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', ('never', 'wait')[kills % 2], '--checkpoint', '3ms',
                                     *where(state, directory, 'clock'), '-e', text], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if kills < KILLS:
             before = len(list((directory / 'out').glob('part-*.csv')))
@@ -230,7 +229,7 @@ def check_killed_by_the_clock(directory, state, rand):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_clock_over_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    compilers.be_quick(directory, many=True)
+    compilers.be_quick(directory)
     try:
         rand = random.Random(11)
         check_rows(directory, rand)

@@ -341,7 +341,7 @@ def check_a_table_that_has_no_row_does_not_hold_up_others(directory):
     text = (files(watched, columns, 'a', 'csv', source__monitor_interval='1s') + files(directory / 'busy.csv', columns, 'b', 'csv')
             + 'SELECT b.k FROM a JOIN b ON a.k = b.k')
     for mode in ('never', 'wait'):
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(directory / 'cache'), '-e', text],
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '-e', text],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout.readline() and process.stdout.readline() == '1\n', mode  # It is compiled.
         begun = time.monotonic()

@@ -22,7 +22,7 @@ def both(query, *rows, code=0, final=False):
     options = ['--final'] if final else []
     ways = [['--compile', 'never']]
     if text_expressions.COMPILER:
-        ways.append(['--compile', 'wait', '--cache', str(DIRECTORY / 'cache')])
+        ways.append(['--compile', 'wait'])
     for way in ways:
         done = text_expressions.run(query, *options, *way, code=code)
         answers = [','.join(row) for row in csv.reader(io.StringIO(done.stdout))][1:]
@@ -126,7 +126,7 @@ def check_letters():
     # Sigma by itself: one in a text of all letters depends on more of Unicode than we have.
     rows = [(number, None if text is None else text.replace('Σ', '') if number < len(alone) else text) for number, text in enumerate(alone + words)]
     head = text_expressions.table(DIRECTORY / 'letters.csv', rows)
-    text_expressions.check(head, DIRECTORY, [('UPPER(s)', text_expressions.of(str.upper)), ('LOWER(s)', text_expressions.of(str.lower)),
+    text_expressions.check(head, [('UPPER(s)', text_expressions.of(str.upper)), ('LOWER(s)', text_expressions.of(str.lower)),
                                              ('CHAR_LENGTH(UPPER(s))', text_expressions.of(lambda text: len(text.upper())))], rows)
 
 
@@ -134,7 +134,7 @@ def check_replacing_nothing():
     """An empty text is found before each character, and at the end."""
     rows = [(0, 'abc'), (1, ''), (2, '𐐨é'), (3, None)]
     head = text_expressions.table(DIRECTORY / 'replaced.csv', rows)
-    text_expressions.check(head, DIRECTORY, [("REPLACE(s, '', '-')", text_expressions.of(lambda text: text.replace('', '-'))),
+    text_expressions.check(head, [("REPLACE(s, '', '-')", text_expressions.of(lambda text: text.replace('', '-'))),
                                              ("REPLACE(s, '', s)", text_expressions.of(lambda text: text.replace('', text)))], rows)
 
 
@@ -161,7 +161,7 @@ def main():
     checks = [value for name, value in globals().items() if name.startswith('check_')]
     with tempfile.TemporaryDirectory(prefix='holdfast_flink_answers_') as name:
         DIRECTORY = pathlib.Path(name)
-        compilers.be_quick(DIRECTORY, many=True)
+        compilers.be_quick(DIRECTORY)
         for check in checks:
             check()
     print(f'{len(checks)} checks' + ('' if text_expressions.COMPILER else '; no compiler here'))

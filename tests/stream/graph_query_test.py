@@ -385,7 +385,7 @@ IDLE = {  # What a, b and a give where the first a is forgotten, and where it is
 
 def check_idle_state(directory):
     """Interpreted, compiled, and where no entry stays in memory beside the region."""
-    compiled = ['--compile', 'wait', '--cache', str(directory / 'idle_cache')]
+    compiled = ['--compile', 'wait']
     ways = {'interpreted': ['--compile', 'never'], 'compiled': compiled,
             'fetched': [*compiled, '--state', 'kv', '--state-memory', '1', '--checkpoint', '20ms']}
     for query, answers in IDLE.items():
@@ -454,11 +454,11 @@ def check_kills_by_the_clock(directory, state, rand):
             f"'csv');\nCREATE TABLE o (k STRING, n BIGINT, s BIGINT, t TIMESTAMP(3), u TIMESTAMP(3)) WITH ('connector' = 'filesystem', "
             f"'path' = '{directory}/out', 'format' = 'csv');\nINSERT INTO o SELECT k, COUNT(*), SUM(v), window_start, window_end FROM "
             "TABLE(TUMBLE(TABLE t, DESCRIPTOR(p), INTERVAL '0.005' SECOND)) GROUP BY window_start, window_end, k")
-    kills, taken_over, cache = 0, collections.Counter(), ['--cache', str(directory / 'cache')]
-    run(text.replace("/out'", "/first'"), *cache, compiled='wait')  # Compiles.
+    kills, taken_over = 0, collections.Counter()
+    run(text.replace("/out'", "/first'"), compiled='wait')  # Compiles.
     while True:
         mode = ('never', 'wait')[kills % 2]
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, *cache, '--checkpoint', '3ms', *where(state, directory, 'clock'), '-e', text],
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--checkpoint', '3ms', *where(state, directory, 'clock'), '-e', text],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if kills < KILLS:
             before = len(list((directory / 'out').glob('part-*.csv')))
@@ -548,7 +548,7 @@ def check_by_hand(directory):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_graph_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    compilers.be_quick(directory, many=True)
+    compilers.be_quick(directory)
     try:
         check_duckdb(directory)
         check_by_hand(directory)

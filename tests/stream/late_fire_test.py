@@ -43,9 +43,8 @@ def window(kind, name='a'):
     return f"TABLE({kind}(TABLE {name}, DESCRIPTOR(ts), INTERVAL '10' SECOND{more}))"
 
 
-def run(text, *options, code=0, compiled='never', directory=None):
-    cache = ['--cache', str(directory / 'cache')] if directory else []
-    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', compiled, *cache, *options, '-e', text], capture_output=True,
+def run(text, *options, code=0, compiled='never'):
+    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', compiled, *options, '-e', text], capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == code, (text, done.returncode, done.stderr)
     assert compiled != 'wait' or code != 0 or ', compiled' in done.stderr, (text, done.stderr)
@@ -149,7 +148,7 @@ def check_changelogs(directory, rand):
                 log = [(op, row) for op, *row in rows_of(shown.stdout)]
                 assert steps(log) == steps(model.log), (kind, lateness, seed)
                 assert f'{model.late} late row' in shown.stderr, (model.late, shown.stderr)
-                compiled = run(text, compiled='wait', directory=directory)
+                compiled = run(text, compiled='wait')
                 assert compiled.stdout == shown.stdout, (kind, lateness)
                 assert f'{model.late} late row' in compiled.stderr, (model.late, compiled.stderr)
                 waits = Groups(kind, lateness, waits=True)
@@ -157,7 +156,7 @@ def check_changelogs(directory, rand):
                     waits.take(row)
                 waits.advance(10**12)
                 for compile in ('never', 'wait'):
-                    delayed = run(head + late_fire(lateness, '1 h') + query, compiled=compile, directory=directory)
+                    delayed = run(head + late_fire(lateness, '1 h') + query, compiled=compile)
                     assert steps([(op, row) for op, *row in rows_of(delayed.stdout)]) == steps(waits.log), (kind, lateness, compile)
                     assert f'{waits.late} late row' in delayed.stderr, delayed.stderr
                 saved += len(model.log) - len(waits.log)
@@ -229,30 +228,30 @@ def check_final_states(directory, rand):
             left[tuple(row)] += 1 if op in ('+I', '+U') else -1
             assert left[tuple(row)] >= 0, (query, op, row)
         assert +left == collections.Counter(map(tuple, ours)), query
-        assert run(text, compiled='wait', directory=directory).stdout == changes.stdout, query
+        assert run(text, compiled='wait').stdout == changes.stdout, query
         for place, delay in enumerate(('1 ms', '1 h')):
             for compile in ('never', 'wait'):
                 if compile == 'wait' and ROUNDS == 1 and number % 2 != place:
                     continue
-                delayed = run(head + views + late_fire(3600, delay) + query, '--final', compiled=compile, directory=directory)
+                delayed = run(head + views + late_fire(3600, delay) + query, '--final', compiled=compile)
                 assert sorted(rows_of(delayed.stdout)) == ours, (query, delay, compile)
         without = run(head + views + query, '--final')
         assert 'late row' in without.stderr and sorted(rows_of(without.stdout)) != ours, query
         # Few are so late, and all agree on which.
         some = head + views + late_fire(9) + query
         if ROUNDS > 1 or number % 3 == 0:
-            assert run(some, compiled='wait', directory=directory).stdout == run(some).stdout, query
+            assert run(some, compiled='wait').stdout == run(some).stdout, query
     print(f'{len(QUERIES)} queries agree with DuckDB')
 
 
 # ---- 3. By the clock ----
-def check_clock(directory):
+def check_clock():
     for compile in ('never', 'wait'):
         with socket.create_server(('127.0.0.1', 0)) as listener:
             text = ("CREATE TABLE t (ts TIMESTAMP(3), k STRING, WATERMARK FOR ts AS ts) WITH ('connector' = 'socket', 'hostname' = '127.0.0.1', "
                     f"'port' = '{listener.getsockname()[1]}', 'format' = 'csv');\n" + late_fire(3600, '300 ms') +
                     "SELECT k, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, k")
-            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', compile, '--cache', str(directory / 'cache'), '-e', text],
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', compile, '-e', text],
                                        stdout=subprocess.PIPE, text=True)
             listener.settimeout(60)
             connection, _ = listener.accept()
@@ -331,7 +330,7 @@ def command_of(place, head, state, query, delay):
         text = (head + late_fire(8, delay) + f"CREATE TABLE o (s TIMESTAMP(3), k STRING, n BIGINT, m BIGINT) WITH ('connector' = 'filesystem', 'path' = "
                 f"'{out}', 'format' = 'csv');\nINSERT INTO o {query}")
         mode = random.choice(['never', 'wait'])
-        return out, [HOLDFAST, 'stream', 'run', '--final', '--compile', mode, '--cache', str(place.parent / 'cache'), '--checkpoint', '5ms',
+        return out, [HOLDFAST, 'stream', 'run', '--final', '--compile', mode, '--checkpoint', '5ms',
                      *where(state, place, name), '-e', text]
     return made
 
@@ -356,7 +355,7 @@ def check_killed(directory, head):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_late_fire_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    be_quick(directory, many=True)
+    be_quick(directory)
     try:
         rand = random.Random(7)
         check_changelogs(directory, rand)
@@ -366,7 +365,7 @@ def main():
             rows[place] = (rows[place - rand.randrange(10, 40)][0], *rows[place][1:])
         write(directory / 'a.csv', rows)
         head = table('a', directory / 'a.csv', COLUMNS)
-        check_clock(directory)
+        check_clock()
         check_words(directory, head)
         check_killed(directory, head)
     finally:

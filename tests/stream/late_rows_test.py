@@ -90,13 +90,13 @@ def check_operators(directory, head, tables):
         seen = []
         for mode in ('never', 'wait'):
             place = directory / f'{number}_{mode}'
-            done = run(head + late_table(place) + query, '--compile', mode, '--cache', str(directory / 'cache'))
+            done = run(head + late_table(place) + query, '--compile', mode)
             assert ('compiled' in done.stderr) == (mode == 'wait'), (name, done.stderr)
             counted = re.search(r'([\d,]+) late row', done.stderr)
             rows = late_rows(place)
             assert int(counted[1].replace(',', '')) == len(rows) if counted else not rows, (name, done.stderr, len(rows))
             seen.append((done.stdout, rows))
-            assert run(head + query, '--compile', mode, '--cache', str(directory / 'cache')).stdout == done.stdout, name
+            assert run(head + query, '--compile', mode).stdout == done.stdout, name
         assert seen[0] == seen[1], name
         assert seen[0][1] or 'left' in name, name
         if name in RULES:
@@ -117,7 +117,7 @@ def check_near_rows(directory):
     head = ''.join(table(name, directory / f'n{name}.csv', COLUMNS) for name in 'ab')
     for mode in ('never', 'wait'):
         place = directory / f'near_{mode}'
-        done = run(head + late_table(place) + NEAR.format(''), '--compile', mode, '--cache', str(directory / 'cache'))
+        done = run(head + late_table(place) + NEAR.format(''), '--compile', mode)
         # 101 and 103 of `a` come when the watermark of both is 135: their partners have gone. NULL is near nothing, and not late.
         late = [(mark, json.loads(text)['v']) for _, mark, text in late_rows(place)]
         assert late == [(stamp(135), 3), (stamp(135), 5)], late
@@ -192,7 +192,7 @@ def command_of(place, head, state, query, what):
         text = (head + late_table(sinks / 'late') + f"CREATE TABLE o ({types}) WITH ('connector' = 'filesystem', 'path' = '{sinks / 'main'}', "
                 f"'format' = 'csv');\nINSERT INTO o {QUERIES[query]}")
         mode = random.choice(['never', 'wait'])
-        return sinks / what, [HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(place / '../cache'), '--checkpoint', '5ms',
+        return sinks / what, [HOLDFAST, 'stream', 'run', '--compile', mode, '--checkpoint', '5ms',
                               *where(state, place, name), '-e', text]
     return made
 
@@ -211,7 +211,7 @@ def check_killed(directory, head):
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_late_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    compilers.be_quick(directory, many=True)
+    compilers.be_quick(directory)
     try:
         rand = random.Random(11)
         tables = {name: events(rand, 600) for name in 'ab'}

@@ -71,13 +71,13 @@ def follow(out, groups):
 
 def check_kills(directory, state, query, wanted, rand):
     text = table(directory / 'e.csv') + query
-    cache, taken_over, kills, seconds = directory / 'cache', {'never': 0, 'wait': 0}, 0, {'never': 0.3, 'wait': 0.3}
+    taken_over, kills, seconds = {'never': 0, 'wait': 0}, 0, {'never': 0.3, 'wait': 0.3}
     for round_ in range(40):
         turn, groups = 0, {}
         while True:
             mode = ('never', 'wait')[(turn + round_) % 2]
             begun, shown = time.monotonic(), directory / 'shown'  # A pipe that is full would stop it.
-            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(cache), '--checkpoint', '3ms',
+            process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--checkpoint', '3ms',
                                         *where(state, directory, round_), '-e', text], stdout=open(shown, 'w'), stderr=subprocess.PIPE, text=True)
             if turn < 4:
                 try:

@@ -31,9 +31,8 @@ def call(size, slide):
     return f'TUMBLE_ROWS({size})' if size == slide else f'HOP_ROWS({slide}, {size})'
 
 
-def run(text, *options, code=0, compiled='never', directory=None):
-    cache = ['--cache', str(directory / 'cache')] if directory else []
-    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', compiled, *cache, *options, '-e', text], capture_output=True,
+def run(text, *options, code=0, compiled='never'):
+    done = subprocess.run([HOLDFAST, 'stream', 'run', '--compile', compiled, *options, '-e', text], capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == code, (text, done.returncode, done.stderr)
     assert compiled != 'wait' or code != 0 or ', compiled' in done.stderr, (text, done.stderr)
@@ -75,7 +74,7 @@ def check_answers(directory, rand):
             text = head + query
             done = run(text)
             assert rows_of(done.stdout) == windows(rows, size, slide, key_of), query
-            assert run(text, compiled='wait', directory=directory).stdout == done.stdout, query
+            assert run(text, compiled='wait').stdout == done.stdout, query
             # Rows stay: any sink takes them, and all that is behind.
             assert run(text, '--final').stdout == done.stdout, query
     print('windows of rows are right')
@@ -85,7 +84,7 @@ def check_answers(directory, rand):
     # Groups and windows of rows behind them.
     again = head + ('SELECT TRUNCATED, COUNT(*) FROM (SELECT n / 2 AS TRUNCATED FROM (SELECT k, COUNT(v) AS n FROM a GROUP BY TUMBLE_ROWS(5), k) x) y '
                     'GROUP BY TUMBLE_ROWS(7), TRUNCATED')
-    assert run(again).stdout == run(again, compiled='wait', directory=directory).stdout
+    assert run(again).stdout == run(again, compiled='wait').stdout
     assert rows_of(run(again).stdout)
     if duckdb is None:
         print('skipped: no package duckdb (HOLDFAST_TEST_PYTHON names a Python that has it)')
@@ -110,12 +109,12 @@ def check_texts_that_are_made(directory):
             'SELECT u, COUNT(*) FROM long GROUP BY TUMBLE_ROWS(1), u UNION ALL SELECT u, v FROM long')
     shown = rows_of(run(text).stdout)
     assert sorted(shown) == sorted([chr(65 + row % 26) * (17000 + row), str(n)] for row in range(30) for n in (1, row))
-    assert rows_of(run(text, compiled='wait', directory=directory).stdout) == shown
+    assert rows_of(run(text, compiled='wait').stdout) == shown
     print('texts live as long as their row')
 
 
 # ---- 2. Words ----
-def check_words(directory, head):
+def check_words(head):
     for group, said in (('TUMBLE_ROWS()', 'TUMBLE_ROWS wants one number of rows'), ('HOP_ROWS(3)', 'HOP_ROWS wants two numbers of rows'),
                         ('TUMBLE_ROWS(0)', 'wants numbers of 1 to 1000000000'), ('TUMBLE_ROWS(v)', 'wants numbers of 1 to'),
                         ('TUMBLE_ROWS(2.5)', 'wants numbers of 1 to'), ('HOP_ROWS(3, 2)', 'the slide is no longer than the window'),
@@ -143,21 +142,21 @@ def command_of(place, head, state, size, slide):
         text = (head + "CREATE TABLE o (k STRING, n BIGINT, c BIGINT, s BIGINT, d DECIMAL(10, 2), t STRING, u BIGINT, l STRING) WITH ('connector' = "
                 f"'filesystem', 'path' = '{out}', 'format' = 'csv');\nINSERT INTO o SELECT k, {AGGREGATES} FROM a GROUP BY {call(size, slide)}, k")
         mode = random.choice(['never', 'wait'])
-        return out, [HOLDFAST, 'stream', 'run', '--compile', mode, '--cache', str(place.parent / 'cache'), '--checkpoint', '5ms',
+        return out, [HOLDFAST, 'stream', 'run', '--compile', mode, '--checkpoint', '5ms',
                      *where(state, place, name), '-e', text]
     return made
 
 
 def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_rows_', dir='/dev/shm' if os.path.isdir('/dev/shm') else None))
-    compilers.be_quick(directory, many=True)
+    compilers.be_quick(directory)
     try:
         rand = random.Random(12)
         check_answers(directory, rand)
         check_texts_that_are_made(directory)
         write(directory / 'a.csv', events(rand, 1500))
         head = table('a', directory / 'a.csv', COLUMNS)
-        check_words(directory, head)
+        check_words(head)
         for size, slide in ((7, 7), (10, 4)):
             for state in stores(HOLDFAST):
                 place = directory / f'kills_{size}_{state}'

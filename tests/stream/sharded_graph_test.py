@@ -182,7 +182,6 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp())
     compilers.be_quick(directory)
     try:
-        os.environ['XDG_CACHE_HOME'] = str(directory / 'cache')
         check_random(directory)
         if COMPILER:
             check_compiled(directory)

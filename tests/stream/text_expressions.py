@@ -32,14 +32,14 @@ def shown(value):
     return str(value)
 
 
-def check(head, directory, expressions, rows):
+def check(head, expressions, rows):
     """`expressions`: SQL of column s, and what it is in Python. By the interpreter, and by compiled code where there is a compiler."""
     for first in range(0, len(expressions), EACH):
         some = expressions[first:first + EACH]
         query = head + 'SELECT n, ' + ', '.join(sql for sql, _ in some) + ' FROM t'
         text = run(query, '--compile', 'never').stdout
         if COMPILER:
-            compiled = run(query, '--compile', 'wait', '--cache', str(directory / 'cache'))
+            compiled = run(query, '--compile', 'wait')
             assert compiled.stdout == text and ', compiled' in compiled.stderr, compiled.stderr
         answers = list(csv.reader(io.StringIO(text)))[1:]
         assert len(answers) == len(rows)

@@ -33,7 +33,7 @@ def both(query, *rows, compiled=True):
     """Its rows, in any order of those of one time."""
     ways = [['--compile', 'never']]
     if COMPILER:
-        ways.append(['--compile', 'wait', '--cache', str(DIRECTORY / 'cache')])
+        ways.append(['--compile', 'wait'])
     for way in ways:
         done = run(query, *way)
         answers = [','.join(row) for row in csv.reader(io.StringIO(done.stdout))][1:]
@@ -134,7 +134,7 @@ def check_zones():
                  f"'path' = '{path}', 'format' = 'csv');\nSELECT ms, " + ', '.join(sql for sql, _ in MEANINGS) + ' FROM t')
         answer = run(query, '--compile', 'never').stdout
         if COMPILER and number < 2:
-            compiled = run(query, '--compile', 'wait', '--cache', str(DIRECTORY / 'cache'))
+            compiled = run(query, '--compile', 'wait')
             assert compiled.stdout == answer and ', compiled' in compiled.stderr, compiled.stderr
         answers = list(csv.reader(io.StringIO(answer)))[1:]
         assert len(answers) == len(rows)
