@@ -33,23 +33,12 @@
 #include "console.hpp"
 #include "stream_bench_command.hpp"
 #include "stream_page.hpp"
+#include "stream_places.hpp"
 #include "stream_shell.hpp"
 #include "text_layout.hpp"
 
 namespace holdfast::tools {
 namespace {
-
-struct StreamArguments {
-  std::string file, text, state, region, checkpoint, directory, compile, format, members, from,
-      target;
-  stream::compile::CompileSettings compile_settings;
-  bool final_state = false, watch = false;
-  int ui = -1;           // The port; -1: no page.
-  unsigned workers = 0;  // 0: what the script says.
-  std::size_t queries = 1;
-  std::string kv_memory;  // Of --state kv; empty: what the script says.
-  std::string sharing;
-};
 
 std::atomic<bool> interrupted{false};
 extern "C" void interrupt(int) { interrupted.store(true); }
@@ -74,143 +63,6 @@ Result<stream::Script> prepared(const StreamArguments& arguments) {
   return stream::Script::prepare(text);
 }
 
-// "query-1.checkpoint", or of a split "query-1/orders-3.checkpoint".
-std::string checkpoint_file(const std::string& directory, std::size_t query,
-                            const std::string& split) {
-  const auto name = directory + "/query-" + std::to_string(query);
-  return split.empty() ? name + ".checkpoint" : name + "/" + split + ".checkpoint";
-}
-
-Status make_directory_of(const std::string& file) {
-  std::error_code code;
-  const auto directory = std::filesystem::path(file).parent_path();
-  std::filesystem::create_directories(directory, code);
-  if (code) return Error{Errc::kIo, "mkdir " + directory.string() + ": " + code.message()};
-  return {};
-}
-
-// Of a run: it alone writes checkpoints there. A savepoint only reads them, and
-// makes nothing.
-enum class Use : std::uint8_t { kRun, kSavepoint };
-
-// In a store or a database: what both ask of the arguments. Its place is the answer.
-Result<std::string> place_of_store(const StreamArguments& arguments, const std::string& state) {
-  if (!arguments.directory.empty())
-    return Error{Errc::kInvalidOption, "--checkpoint-dir belongs to --state dram; with --state " +
-                                           state + " the place of --region holds the checkpoints"};
-  if (!arguments.members.empty())
-    return Error{Errc::kInvalidOption,
-                 "--members belongs to --state dram: one process alone opens "
-                 "the place of --state " +
-                     state};
-  if (arguments.region.empty())
-    return Error{Errc::kInvalidOption,
-                 "--state " + state + " wants --region " + (state == "kv" ? "SPEC" : "DIR")};
-  return arguments.region;
-}
-
-Result<stream::OpenState> in_kv(const std::string& region, const StreamArguments& arguments,
-                                Use use) {
-  const auto access = use == Use::kRun ? RegionAccess::kOpenOrCreate : RegionAccess::kOpen;
-  const auto queries = std::max<std::size_t>(arguments.queries, 1);
-  auto memory_bytes = stream::KvStateStore::memory_for_each_of(queries);
-  if (!arguments.kv_memory.empty()) {
-    HF_ASSIGN_OR_RETURN(const auto all, parse_bytes(arguments.kv_memory, "--state-memory"));
-    memory_bytes = all / queries;
-  }
-  HF_ASSIGN_OR_RETURN(auto store, stream::KvStateStore::open_region(region, access));
-  return stream::OpenState([store, memory_bytes](std::size_t query, const std::string&) {
-    return Result<std::unique_ptr<stream::StateStore>>(std::make_unique<stream::KvStateStore>(
-        store, static_cast<std::uint32_t>(query), memory_bytes));
-  });
-}
-
-Result<stream::OpenState> in_rocksdb(const std::string& place) {
-  HF_ASSIGN_OR_RETURN(
-      const auto open,
-      modules::function<Result<stream::StateOfQuery>(const std::string&)>("rocksdb"));
-  HF_ASSIGN_OR_RETURN(auto state_of_query, open(place));
-  return stream::OpenState([state_of_query](std::size_t query, const std::string&) {
-    return state_of_query(static_cast<std::uint32_t>(query));
-  });
-}
-
-Result<std::shared_ptr<stream::FileDescriptor>> locked_for_run(const std::string& directory) {
-  HF_RETURN_IF_ERROR(make_directory_of(directory + "/checkpoint"));
-  HF_ASSIGN_OR_RETURN(auto locked, stream::locked_directory(directory));
-  return std::make_shared<stream::FileDescriptor>(std::move(locked));
-}
-
-// Where states are: `open` may be called for the same state again and again.
-Result<stream::OpenState> places_of(const StreamArguments& arguments, Use use) {
-  const auto& state = arguments.state;
-  if (state != "kv" && !arguments.kv_memory.empty())
-    return Error{Errc::kInvalidOption, "--state-memory belongs to --state kv"};
-  if (state == "kv" || state == "rocksdb") {
-    HF_ASSIGN_OR_RETURN(const auto place, place_of_store(arguments, state));
-    return state == "kv" ? in_kv(place, arguments, use) : in_rocksdb(place);
-  }
-  if (!arguments.region.empty())
-    return Error{Errc::kInvalidOption, "--region belongs to --state kv and --state rocksdb"};
-  const auto& directory = arguments.members.empty() ? arguments.directory : arguments.members;
-  if (!arguments.members.empty() && !arguments.directory.empty())
-    return Error{Errc::kInvalidOption,
-                 "--members holds the checkpoints, too: --checkpoint-dir is not wanted"};
-  if (directory.empty()) return stream::OpenState();
-  // Members lock their splits themselves.
-  std::shared_ptr<stream::FileDescriptor> lock;
-  if (use == Use::kRun && arguments.members.empty()) {
-    HF_ASSIGN_OR_RETURN(lock, locked_for_run(directory));
-  }
-  return stream::OpenState([directory, lock, use](std::size_t query, const std::string& split)
-                               -> Result<std::unique_ptr<stream::StateStore>> {
-    const auto file = checkpoint_file(directory, query, split);
-    if (use == Use::kRun) HF_RETURN_IF_ERROR(make_directory_of(file));
-    return std::unique_ptr<stream::StateStore>(std::make_unique<stream::SnapshotStore>(file));
-  });
-}
-
-// What the command line leaves open the statements may have said.
-StreamArguments with_state_of(StreamArguments arguments, const stream::Script& script) {
-  const auto& said = script.state_place();
-  arguments.queries = script.plans().size();
-  if (arguments.state.empty()) arguments.state = said.backend.empty() ? "dram" : said.backend;
-  if (arguments.state == "kv" && arguments.kv_memory.empty() && said.kv_memory)
-    arguments.kv_memory = std::to_string(*said.kv_memory);
-  if (arguments.state == "dram") {
-    if (arguments.directory.empty() && arguments.members.empty())
-      arguments.directory = said.directory;
-    return arguments;
-  }
-  if (arguments.region.empty() && arguments.directory.empty()) arguments.region = said.directory;
-  const bool cached = arguments.state == "rocksdb" && !said.rocksdb_cache.empty();
-  if (cached && !arguments.region.empty() && arguments.region.find('?') == std::string::npos)
-    arguments.region += "?cache=" + said.rocksdb_cache;
-  return arguments;
-}
-
-// The same, and each state that has no checkpoint yet begins with the savepoint.
-Result<stream::OpenState> state_of(const StreamArguments& arguments) {
-  HF_ASSIGN_OR_RETURN(auto open, places_of(arguments, Use::kRun));
-  if (arguments.from.empty()) return open;
-  if (!open)
-    return Error{Errc::kInvalidOption,
-                 "--from wants --checkpoint-dir, --members, --state kv or --state rocksdb"};
-  return stream::OpenState(
-      [open, from = arguments.from](
-          std::size_t query,
-          const std::string& split) -> Result<std::unique_ptr<stream::StateStore>> {
-        stream::SnapshotStore savepoint(checkpoint_file(from, query, split));
-        HF_ASSIGN_OR_RETURN(const auto to, open(query, split));
-        const Status copied = stream::copy_checkpoint(savepoint, *to);
-        if (!copied && copied.code() == Errc::kNotFound)
-          return Error{Errc::kNotFound,
-                       "--from: " + checkpoint_file(from, query, split) + " is not there"};
-        if (!copied && copied.code() != Errc::kAlreadyExists) return copied.error();
-        return open(query, split);
-      });
-}
-
 int savepoint(const StreamArguments& given) {
   const auto script = prepared(given);
   if (!script) return stream_failed(script.error());
@@ -220,24 +72,10 @@ int savepoint(const StreamArguments& given) {
   if (!*open)
     return stream_failed(
         {Errc::kInvalidOption, "a savepoint wants --checkpoint-dir, --members or --state"});
-  for (std::size_t query = 1; query <= script->plans().size(); ++query) {
-    std::vector<std::string> splits{""};
-    if (!arguments.members.empty()) {
-      auto found = stream::splits_of(script->plans()[query - 1].source());
-      if (!found) return stream_failed(found.error());
-      splits = *std::move(found);
-    }
-    for (const auto& split : splits) {
-      const auto from = (*open)(query, split);
-      if (!from) return stream_failed(from.error());
-      const auto file = checkpoint_file(arguments.target, query, split);
-      stream::SnapshotStore to(file);
-      Status done = make_directory_of(file);
-      if (done) done = stream::copy_checkpoint(**from, to);
-      if (!done) return stream_failed({done.code(), file + ": " + done.error().detail});
-      out("{}\n", file);
-    }
-  }
+  const auto files = save_all(*open, arguments, *script);
+  if (!files) return stream_failed(files.error());
+  for (const auto& file : *files)
+    out("{}\n", file);
   return kExitDone;
 }
 

@@ -12,6 +12,8 @@
 #include <map>
 #include <utility>
 
+#include <holdfast/base/mutex.hpp>
+
 #include "module_identity.hpp"  // Generated: kIdentity, kModules, kFromBin.
 
 namespace holdfast::modules {
@@ -19,10 +21,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::map<std::pair<std::string, std::type_index>, AnyFunction>& offers() {
-  static std::map<std::pair<std::string, std::type_index>, AnyFunction> offers;
-  return offers;
-}
+// What loaded modules offer. A module's constructors add to it while load() has its own mutex.
+class Offers {
+ public:
+  static Offers& all() {
+    static Offers offers;
+    return offers;
+  }
+  void add(std::string_view module, std::type_index type, AnyFunction function) {
+    const Lock lock(mutex_);
+    functions_.insert_or_assign({std::string(module), type}, function);
+  }
+  AnyFunction find(std::string_view module, std::type_index type) {
+    const Lock lock(mutex_);
+    const auto at = functions_.find({std::string(module), type});
+    return at == functions_.end() ? nullptr : at->second;
+  }
+
+ private:
+  KernelMutex mutex_;
+  std::map<std::pair<std::string, std::type_index>, AnyFunction> functions_ HF_GUARDED_BY(mutex_);
+};
 
 std::string module_of(std::string_view name) {
   return "holdfast-peers-" + std::string(name) + ".so";
@@ -105,7 +124,9 @@ const std::vector<Module>& all() {
 }
 
 Status load(std::string_view name) {
-  static std::map<std::string, Status, std::less<>> loaded;
+  static KernelMutex mutex;
+  static std::map<std::string, Status, std::less<>> loaded HF_GUARDED_BY(mutex);
+  const Lock lock(mutex);
   if (const auto known = loaded.find(name); known != loaded.end()) return known->second;
   const auto module =
       std::find_if(all().begin(), all().end(), [&](const Module& one) { return one.name == name; });
@@ -148,12 +169,11 @@ Status check_started_by() {
 std::string_view identity() { return kIdentity; }
 
 void offer_function(std::string_view module, std::type_index type, AnyFunction function) {
-  offers().insert_or_assign({std::string(module), type}, function);
+  Offers::all().add(module, type, function);
 }
 
 AnyFunction offered_function(std::string_view module, std::type_index type) {
-  const auto at = offers().find({std::string(module), type});
-  return at == offers().end() ? nullptr : at->second;
+  return Offers::all().find(module, type);
 }
 
 }  // namespace holdfast::modules

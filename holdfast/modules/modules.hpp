@@ -12,7 +12,7 @@
 // Identity   A module shares C++ types with the command, so both must come from the same headers
 //            and compiler. Each carries a text that is made from these; a module with another text
 //            is refused before any of its code runs.
-// Threads    one at a time.
+// Threads    any.
 #pragma once
 
 #include <functional>

@@ -1,10 +1,14 @@
 #include "durable_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <random>
 #include <span>
 
 #include <holdfast/memory/lock.hpp>
@@ -33,6 +37,34 @@ Result<FileDescriptor> locked_directory(const std::string& path) {
       directory.get(), true, path, "; end that run, or name another directory for this one");
   if (!locked && locked.code() != Errc::kUnsupported) return locked.error();
   return directory;
+}
+
+Status make_directories(const std::string& path) {
+  std::filesystem::path made;
+  for (const auto& level : std::filesystem::path(path)) {
+    const std::string parent = made.empty() ? "." : made.string();
+    made /= level;
+    if (::mkdir(made.c_str(), 0777) == 0) {
+      HF_ASSIGN_OR_RETURN(const auto directory, open_directory(parent));
+      HF_RETURN_IF_ERROR(memory_detail::sync_directory(directory.get(), parent));
+      continue;
+    }
+    const int why = errno;
+    std::error_code code;
+    if (!std::filesystem::is_directory(made, code))
+      return system_error("mkdir", made.string(), why);
+  }
+  return {};
+}
+
+std::string random_name() {
+  std::random_device random;
+  char name[17];
+  std::snprintf(name, sizeof name, "%08x%08x", random(), random());
+  return name;
+}
+bool is_random_name(std::string_view name) {
+  return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
 
 Status write_at(const FileDescriptor& file, std::string_view bytes, std::uint64_t offset,

@@ -23,6 +23,11 @@ Result<FileDescriptor> open_directory(const std::string& path);
 // The same, for one run at a time: it is locked until all copies of it are closed. A file system
 // without locks gives none. Errors: kBusy, kIo.
 Result<FileDescriptor> locked_directory(const std::string& path);
+// The directory and all above it that are not there: durable when it returns.
+Status make_directories(const std::string& path);
+// 16 hexadecimal digits: no other run has the same, on whatever machine.
+std::string random_name();
+bool is_random_name(std::string_view name);
 Status write_at(const FileDescriptor& file, std::string_view bytes, std::uint64_t offset,
                 const std::string& path);
 // `path` holds `bytes` when it returns, durably; a crash or an error leaves what was there, or all

@@ -63,20 +63,27 @@ class GzipInput final : public Input {
 
   Result<std::size_t> read(char* to, std::size_t size) override {
     if (!begun_) HF_RETURN_IF_ERROR(begin());
+    if (!wrong_.empty()) return broken(wrong_);
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = static_cast<uInt>(std::min(size, std::size_t{1} << 30));
     const auto room = stream_.avail_out;
     while (stream_.avail_out == room) {
       if (stream_.avail_in == 0) HF_RETURN_IF_ERROR(fill());
+      if (behind_member_) skip_zeros();
+      if (stream_.avail_in == 0 && !at_end_of_file_) continue;
       if (stream_.avail_in == 0) {
         if (within_) return broken("it ends within its data");
         return std::size_t{0};
       }
       const int code = ::inflate(&stream_, Z_NO_FLUSH);
       if (code == Z_MEM_ERROR) return Error{Errc::kNoSpace, "inflate " + name() + ": no memory"};
-      if (code != Z_OK && code != Z_STREAM_END)
-        return broken(stream_.msg != nullptr ? stream_.msg : "its data are damaged");
+      if (code != Z_OK && code != Z_STREAM_END) {
+        wrong_ = stream_.msg != nullptr ? stream_.msg : "its data are damaged";
+        if (stream_.avail_out == room) return broken(wrong_);
+        break;  // What comes before the damage is whole.
+      }
       within_ = code != Z_STREAM_END;
+      behind_member_ = !within_;
       // A file may have several members, one behind the other.
       if (!within_ && ::inflateReset(&stream_) != Z_OK) return broken("inflate cannot go on");
     }
@@ -85,7 +92,8 @@ class GzipInput final : public Input {
   bool at_end() const override { return true; }
   Status seek(std::uint64_t offset) override {
     if (begun_) ::inflateEnd(&stream_);
-    begun_ = within_ = false;
+    begun_ = within_ = behind_member_ = at_end_of_file_ = false;
+    wrong_.clear();
     HF_RETURN_IF_ERROR(file_.seek(0));
     std::string skipped(1 << 16, '\0');
     for (std::uint64_t at = 0; at < offset;) {
@@ -111,8 +119,13 @@ class GzipInput final : public Input {
     HF_ASSIGN_OR_RETURN(const auto got, file_.read(packed_.data(), packed_.size()));
     stream_.next_in = reinterpret_cast<Bytef*>(packed_.data());
     stream_.avail_in = static_cast<uInt>(got);
-    if (got > 0) within_ = true;
+    at_end_of_file_ = got == 0;
     return {};
+  }
+  // As gzip does: tapes and some programs fill the last block up.
+  void skip_zeros() {
+    while (stream_.avail_in > 0 && *stream_.next_in == 0)
+      ++stream_.next_in, --stream_.avail_in;
   }
   Error broken(const std::string& what) const {
     return Error{Errc::kCorrupt, name() + " is a damaged gzip file: " + what};
@@ -121,7 +134,10 @@ class GzipInput final : public Input {
   FileInput file_;
   z_stream stream_{};
   bool begun_ = false;
-  bool within_ = false;  // Of a member that has not ended.
+  bool within_ = false;         // Of a member that has not ended.
+  bool behind_member_ = false;  // Of one that has, and before the next.
+  bool at_end_of_file_ = false;
+  std::string wrong_;  // Of the bytes that come next.
   std::string packed_ = std::string(1 << 16, '\0');
 };
 

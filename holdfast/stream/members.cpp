@@ -31,9 +31,7 @@ Result<FileDescriptor> locked(const std::string& path, int flags) {
 
 Result<Membership> Membership::join(const std::string& directory) {
   for (const auto* folder : {"/members", "/splits"}) {
-    std::error_code code;
-    fs::create_directories(directory + folder, code);
-    if (code) return Error{Errc::kIo, "mkdir " + directory + folder + ": " + code.message()};
+    HF_RETURN_IF_ERROR(make_directories(directory + folder));
   }
   Membership membership;
   membership.directory_ = directory;

@@ -14,72 +14,91 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
 
-// The number in "part-0000000012.csv", whatever its suffix, or ".part-0000000012.inprogress"; 0:
-// another file.
-std::uint64_t number_of(const std::string& name, bool& hidden) {
-  hidden = name.starts_with(".part-");
-  const std::size_t begin = hidden ? 6 : 5;
-  if (!hidden && !name.starts_with("part-")) return 0;
-  const auto end = name.find('.', begin);
-  if (end == std::string::npos || (hidden && name.substr(end) != ".inprogress")) return 0;
-  const auto digits = name.substr(begin, end - begin);
-  if (digits.empty() || digits.size() > 18 ||
-      digits.find_first_not_of("0123456789") != std::string::npos)
-    return 0;
-  return std::stoull(digits);
+constexpr std::string_view kWritten = ".inprogress", kSynced = ".synced";
+
+// Digits only, as many as a number of ours may have; 0: none.
+std::uint64_t number_of(std::string_view digits) {
+  const bool all = !digits.empty() && digits.size() <= 18 &&
+                   digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return all ? std::stoull(std::string(digits)) : 0;
 }
 
-std::string with_number(const char* format, std::uint64_t number) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, static_cast<unsigned long long>(number));
+// Of "part-0000000012.csv", whatever its suffix.
+std::uint64_t number_of_part(std::string_view name) {
+  if (!name.starts_with("part-")) return 0;
+  name.remove_prefix(5);
+  return number_of(name.substr(0, name.find('.')));
+}
+
+// Of ".part-RUN-0000000012.synced"; `run` ends with it.
+std::string hidden_prefix(std::string_view run) { return ".part-" + std::string(run) + "-"; }
+std::uint64_t epoch_of(std::string_view name, std::string_view run) {
+  const auto prefix = hidden_prefix(run);
+  if (!name.starts_with(prefix) || !name.ends_with(kSynced)) return 0;
+  name.remove_prefix(prefix.size());
+  return number_of(name.substr(0, name.find('.')));
+}
+
+std::string ten_digits(std::uint64_t number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%010llu", static_cast<unsigned long long>(number));
   return text;
 }
 
 }  // namespace
 
 std::string PartFiles::finished(std::uint64_t number) const {
-  return with_number("part-%010llu", number) + suffix_;
+  return "part-" + ten_digits(number) + suffix_;
 }
-std::string PartFiles::hidden(std::uint64_t number) {
-  return with_number(".part-%010llu.inprogress", number);
+std::string PartFiles::written() const { return ".part-" + run_ + std::string(kWritten); }
+std::string PartFiles::synced(std::uint64_t epoch) const {
+  return hidden_prefix(run_) + ten_digits(epoch) + std::string(kSynced);
 }
 
 Status PartFiles::open_folder() {
   if (folder_) return {};
-  std::error_code code;
-  std::filesystem::create_directories(directory_, code);
-  if (code) return Error{Errc::kIo, "mkdir " + directory_ + ": " + code.message()};
+  HF_RETURN_IF_ERROR(make_directories(directory_));
   HF_ASSIGN_OR_RETURN(folder_, locked_directory(directory_));
   return {};
 }
 
-Status PartFiles::begin(std::uint64_t epoch, std::uint64_t base) {
+Status PartFiles::begin(std::uint64_t epoch, std::string_view run) {
   HF_RETURN_IF_ERROR(open_folder());
+  run_ = run.empty() ? random_name() : run;
   std::error_code code;
-  std::vector<std::uint64_t> hidden_ones;
-  std::uint64_t newest = 0;
+  std::vector<std::string> goes;
+  std::vector<std::uint64_t> own;
   for (std::filesystem::directory_iterator at(directory_, code), end; !code && at != end;
        at.increment(code)) {
-    bool is_hidden = false;
-    const auto number = number_of(at->path().filename().string(), is_hidden);
-    if (number == 0) continue;
-    if (is_hidden)
-      hidden_ones.push_back(number);
-    else
-      newest = std::max(newest, number);
-  }
-  if (code) return Error{Errc::kIo, "read " + directory_ + ": " + code.message()};
-  const std::uint64_t given = number_ == 0 ? 0 : number_ - 1;
-  base_ = epoch == 0 ? std::max(newest, given) : base;
-  for (const auto number : hidden_ones) {
-    if (number > base_ && number <= base_ + epoch) {
-      HF_RETURN_IF_ERROR(finish(number));
-    } else if (::unlinkat(folder_.get(), hidden(number).c_str(), 0) != 0 && errno != ENOENT) {
-      return memory_detail::system_error("unlink", path_of(hidden(number)), errno);
+    const auto name = at->path().filename().string();
+    newest_ = std::max(newest_, number_of_part(name));
+    if (name.starts_with(".part-") && name.ends_with(kWritten)) goes.push_back(name);
+    if (const auto of = epoch_of(name, run_); of > epoch) {
+      goes.push_back(name);
+    } else if (of != 0) {
+      own.push_back(of);
     }
   }
-  number_ = base_ + epoch + 1;
+  if (code) return Error{Errc::kIo, "read " + directory_ + ": " + code.message()};
+  for (const auto& name : goes) {
+    if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+      return memory_detail::system_error("unlink", path_of(name), errno);
+  }
+  std::sort(own.begin(), own.end());
+  for (const auto of : own)
+    HF_RETURN_IF_ERROR(show(of));
   return memory_detail::sync_directory(folder_.get(), directory_);
+}
+
+Status PartFiles::begin_behind(std::uint64_t epoch, std::uint64_t base) {
+  HF_RETURN_IF_ERROR(open_folder());
+  for (std::uint64_t number = base + 1; number <= base + epoch; ++number) {
+    const auto hidden = ".part-" + ten_digits(number) + std::string(kWritten);
+    if (is_there(hidden))
+      HF_RETURN_IF_ERROR(
+          memory_detail::rename_at(folder_.get(), hidden, finished(number), directory_));
+  }
+  return begin(0, {});
 }
 
 Status PartFiles::write(std::string_view bytes) {
@@ -90,11 +109,10 @@ Status PartFiles::write(std::string_view bytes) {
 Status PartFiles::flush() {
   if (buffer_.empty()) return {};
   if (!file_) {
-    const auto name = hidden(number_);
-    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), name, path_of(name)));
+    HF_ASSIGN_OR_RETURN(file_, create_file(folder_.get(), written(), path_of(written())));
     written_bytes_ = 0;
   }
-  HF_RETURN_IF_ERROR(write_at(file_, buffer_, written_bytes_, path_of(hidden(number_))));
+  HF_RETURN_IF_ERROR(write_at(file_, buffer_, written_bytes_, path_of(written())));
   written_bytes_ += buffer_.size();
   buffer_.clear();
   return {};
@@ -102,28 +120,28 @@ Status PartFiles::flush() {
 
 Status PartFiles::prepare(std::uint64_t epoch) {
   HF_RETURN_IF_ERROR(flush());
-  number_ = base_ + epoch;
   if (!file_) return {};
-  HF_RETURN_IF_ERROR(memory_detail::sync_data(file_.get(), path_of(hidden(number_))));
+  HF_RETURN_IF_ERROR(memory_detail::sync_data(file_.get(), path_of(written())));
   file_ = FileDescriptor();
+  HF_RETURN_IF_ERROR(memory_detail::rename_at(folder_.get(), written(), synced(epoch), directory_));
   return memory_detail::sync_directory(folder_.get(), directory_);
 }
 
 Status PartFiles::commit(std::uint64_t epoch) {
-  const auto number = base_ + epoch;
-  number_ = number + 1;
-  const bool written = ::faccessat(folder_.get(), hidden(number).c_str(), F_OK, 0) == 0;
-  if (!written) return {};
-  HF_RETURN_IF_ERROR(finish(number));
+  if (!is_there(synced(epoch))) return {};  // Without rows there is no part.
+  HF_RETURN_IF_ERROR(show(epoch));
   return memory_detail::sync_directory(folder_.get(), directory_);
 }
 
-Status PartFiles::finish(std::uint64_t number) {
-  const auto to = finished(number);
-  if (::faccessat(folder_.get(), to.c_str(), F_OK, 0) == 0)
-    return Error{Errc::kAlreadyExists,
-                 path_of(to) + " is there; another query writes to this directory"};
-  return memory_detail::rename_at(folder_.get(), hidden(number), to, directory_);
+bool PartFiles::is_there(const std::string& name) const {
+  return ::faccessat(folder_.get(), name.c_str(), F_OK, 0) == 0;
+}
+
+Status PartFiles::show(std::uint64_t epoch) {
+  do
+    ++newest_;
+  while (is_there(finished(newest_)));  // Others write here, on a file system without locks.
+  return memory_detail::rename_at(folder_.get(), synced(epoch), finished(newest_), directory_);
 }
 
 }  // namespace holdfast::stream

@@ -1,7 +1,6 @@
 #include "pipeline.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <holdfast/sql/user_aggregate.hpp>
@@ -37,7 +36,8 @@ Status Pipeline::run(std::chrono::milliseconds interval, const std::atomic<bool>
 Status Pipeline::run_to_end(std::chrono::milliseconds interval, const std::atomic<bool>& stop) {
   HF_RETURN_IF_ERROR(read_all(interval, stop));
   if (report_.finished) HF_RETURN_IF_ERROR(operators_->end());
-  HF_RETURN_IF_ERROR(checkpoint(report_.finished));
+  HF_RETURN_IF_ERROR(checkpoint(report_.finished ? RunEnd::kFinished : RunEnd::kNone));
+  if (report_.finished) HF_RETURN_IF_ERROR(note_shown());
   report_.malformed = source_->malformed();
   report_.malformed_samples = source_->malformed_samples();
   const auto counts = operators_->counts();
@@ -69,47 +69,43 @@ void Pipeline::publish(QueryState state, const Status& status) {
   monitor_->publish(progress_);
 }
 
-std::string Pipeline::metadata(bool finished) const {
+std::string Pipeline::metadata(RunEnd end) const {
   const auto counts = operators_->counts();
-  ByteWriter bytes;
-  bytes.text(plan_text_);
-  bytes.text(source_->position());
-  bytes.text(sink_->state());
-  bytes.number(static_cast<std::uint64_t>(counts.watermark));
-  bytes.number(counts.late_rows);
-  bytes.number(counts.rows_without_time);
-  bytes.number(finished ? 1 : 0);
-  bytes.number(sink_base_);
-  return bytes.take();
+  const RunMetadata run{plan_text_,
+                        source_->position(),
+                        sink_->state(),
+                        counts.watermark,
+                        counts.late_rows,
+                        counts.rows_without_time,
+                        end,
+                        sink_base_};
+  return run.bytes();
 }
 
-Status Pipeline::resume() {
-  std::optional<Checkpoint> found;
-  if (store_ != nullptr) {
-    HF_ASSIGN_OR_RETURN(found, store_->open());
-  }
+Status Pipeline::resume(const std::optional<Checkpoint>& found) {
   if (!found) return sink_->begin(0, {});
-  ByteReader bytes(found->metadata);
-  const auto plan = bytes.text(), position = bytes.text(), sink = bytes.text();
-  const auto watermark = static_cast<std::int64_t>(bytes.number());
-  const auto late = bytes.number(), without_time = bytes.number();
-  const bool finished = bytes.number() != 0;
-  sink_base_ = bytes.number();
-  if (!bytes.ok() || !bytes.at_end() || sink_base_ > found->epoch)
-    return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
-  if (plan != plan_text_) {
+  HF_ASSIGN_OR_RETURN(const auto run, RunMetadata::of(*found));
+  if (run.plan != plan_text_) {
     return Error{Errc::kInvalidOption,
-                 "the checkpoint is of another query:\n" + std::string(plan) +
+                 "the checkpoint is of another query:\n" + run.plan +
                      "run that one, or name another directory for this one:\n" + plan_text_};
   }
+  sink_base_ = run.sink_base;
   epoch_ = found->epoch;
   report_.resumed_epoch = epoch_;
   // What was complete is shown, also where a crash came before the sink could do so.
-  HF_RETURN_IF_ERROR(begin_sink(sink));
-  HF_RETURN_IF_ERROR(source_->seek(position));
+  HF_RETURN_IF_ERROR(begin_sink(run.sink));
+  HF_RETURN_IF_ERROR(source_->seek(run.position));
   report_.resumed_place = source_->place();
-  report_.finished_before = finished;
-  return finished ? Status() : operators_->restore({watermark, late, without_time, 0});
+  report_.finished_before = run.end != RunEnd::kNone;
+  if (!report_.finished_before)
+    return operators_->restore({run.watermark, run.late_rows, run.rows_without_time, 0});
+  return note_shown();
+}
+
+Status Pipeline::note_shown() {
+  if (store_ == nullptr) return {};
+  return store_->complete({++epoch_, metadata(RunEnd::kShown)});
 }
 
 Status Pipeline::begin_sink(std::string_view state) {
@@ -156,7 +152,7 @@ Status Pipeline::read_all(std::chrono::milliseconds interval, const std::atomic<
     const bool asked = store_ != nullptr && store_->take_request();
     if (asked || sink_->full() ||
         (store_ != nullptr && interval.count() > 0 && Clock::now() >= due)) {
-      HF_RETURN_IF_ERROR(checkpoint(false));
+      HF_RETURN_IF_ERROR(checkpoint(RunEnd::kNone));
       due = Clock::now() + interval;
     }
     HF_ASSIGN_OR_RETURN(const bool more, take_some());
@@ -165,14 +161,14 @@ Status Pipeline::read_all(std::chrono::milliseconds interval, const std::atomic<
   return {};
 }
 
-Status Pipeline::checkpoint(bool finished) {
+Status Pipeline::checkpoint(RunEnd end) {
   const auto begun = Clock::now();
   const std::uint64_t epoch = epoch_ + 1;
   HF_RETURN_IF_ERROR(sink_->prepare(epoch - sink_base_));
   if (store_ != nullptr) {
     HF_RETURN_IF_ERROR(operators_->put_state());
     HF_RETURN_IF_ERROR(sql::UserState::take_unwritten());
-    HF_RETURN_IF_ERROR(store_->complete({epoch, metadata(finished)}));
+    HF_RETURN_IF_ERROR(store_->complete({epoch, metadata(end)}));
     ++report_.checkpoints;
   }
   epoch_ = epoch;
@@ -187,32 +183,6 @@ Status Pipeline::checkpoint(bool finished) {
                                      .count();
   progress_.state_bytes = store_->bytes();
   return source_->checkpointed();
-}
-
-Result<std::string> metadata_of_beginning(const Checkpoint& from, std::uint64_t epoch) {
-  ByteReader bytes(from.metadata);
-  ByteWriter changed;
-  for (int text = 0; text < 2; ++text)
-    changed.text(bytes.text());  // Plan, source.
-  const auto sink = bytes.text();
-  std::array<std::uint64_t, 4> numbers{};  // Watermark, counters, finished.
-  for (auto& number : numbers)
-    number = bytes.number();
-  const auto base = bytes.number();
-  if (!bytes.ok() || !bytes.at_end() || base > from.epoch)
-    return Error{Errc::kCorrupt, "the checkpoint's metadata is damaged"};
-  if (base == from.epoch) {  // No checkpoint of its own came after a savepoint.
-    changed.text(sink);
-  } else {
-    ByteWriter of_sink;
-    of_sink.number(from.epoch - base);
-    of_sink.text(sink);
-    changed.text(of_sink.take());
-  }
-  for (const auto number : numbers)
-    changed.number(number);
-  changed.number(epoch);
-  return changed.take();
 }
 
 }  // namespace holdfast::stream

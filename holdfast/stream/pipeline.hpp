@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@
 #include <holdfast/sql/plan.hpp>
 #include <holdfast/stream/monitor.hpp>
 #include <holdfast/stream/operators.hpp>
+#include <holdfast/stream/run_metadata.hpp>
 #include <holdfast/stream/sink.hpp>
 #include <holdfast/stream/source.hpp>
 #include <holdfast/stream/state_store.hpp>
@@ -55,8 +57,9 @@ class Pipeline {
   void set_successor(Successor successor) { successor_ = std::move(successor); }
   // Called before run(). `monitor` and `sink`, the sink of this pipeline, outlive the pipeline.
   void watch(QueryMonitor& monitor, const WatchedSink& sink);
-  // Called first. Goes back to the last checkpoint, if there is one. report() says from where.
-  Status resume();
+  // Called first. Goes back to the last checkpoint, which open() of the store gave, or begins.
+  // report() says from where.
+  Status resume(const std::optional<Checkpoint>& found = {});
   const PipelineReport& report() const { return report_; }
   // Runs until the input ends or `stop` is raised. Takes a checkpoint every `interval` (0: at the
   // end only), and one at either end.
@@ -70,9 +73,11 @@ class Pipeline {
   Result<bool> take_some();
   void publish(QueryState state, const Status& status);
   Status look_for_successor();
-  Status checkpoint(bool finished);
+  Status checkpoint(RunEnd end);
+  // Once more, behind the commit() of the last checkpoint: later runs have nothing to do.
+  Status note_shown();
   Status begin_sink(std::string_view state);
-  std::string metadata(bool finished) const;
+  std::string metadata(RunEnd end) const;
 
   std::unique_ptr<Source> source_;
   std::unique_ptr<Sink> sink_;
@@ -89,10 +94,5 @@ class Pipeline {
   Clock::time_point publish_again_;
   PipelineReport report_;
 };
-
-// The metadata of the checkpoint `from`, as those of number `epoch` of a run that begins with it:
-// savepoint.hpp. Of the sink it has the epoch and the state that Sink::begin_from() is given.
-// Errors: kCorrupt.
-Result<std::string> metadata_of_beginning(const Checkpoint& from, std::uint64_t epoch);
 
 }  // namespace holdfast::stream

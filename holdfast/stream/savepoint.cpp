@@ -4,15 +4,16 @@
 #include <string>
 #include <unordered_map>
 
-#include <holdfast/stream/pipeline.hpp>
+#include <holdfast/stream/run_metadata.hpp>
 
 namespace holdfast::stream {
 
 Status copy_checkpoint(StateStore& from, StateStore& to) {
-  HF_ASSIGN_OR_RETURN(auto found, from.open());
-  if (!found) return Error{Errc::kNotFound, "there is no completed checkpoint"};
+  // First: a run that has one goes on from it, also where the savepoint is gone.
   HF_ASSIGN_OR_RETURN(const auto there, to.open());
   if (there) return Error{Errc::kAlreadyExists, "there is a checkpoint already"};
+  HF_ASSIGN_OR_RETURN(auto found, from.open());
+  if (!found) return Error{Errc::kNotFound, "there is no completed checkpoint"};
   HF_ASSIGN_OR_RETURN(const auto slices, from.slices());
   std::uint64_t most = 1;
   for (const auto slice : slices) {

@@ -59,6 +59,13 @@ constexpr std::string_view kLateFireEnabled = "table.exec.emit.late-fire.enabled
                            kLateFireDelay = "table.exec.emit.late-fire.delay",
                            kAllowLateness = "table.exec.emit.allow-lateness";
 
+// Whether all of it was read and shown, so that neither its tables nor its state are wanted.
+Result<bool> had_finished(const sql::Plan& plan, const std::optional<Checkpoint>& found) {
+  if (!found) return false;
+  HF_ASSIGN_OR_RETURN(const auto run, RunMetadata::of(*found));
+  return run.end == RunEnd::kShown && run.plan == sql::text_of(plan);
+}
+
 }  // namespace
 
 Result<bool> LateFire::set(const sql::syntax::Option& option) {
@@ -381,7 +388,7 @@ std::optional<ShardKeys> Script::shards_for(const QueryName& name, const ScriptO
 
 // Compiled code, if the query can be compiled.
 Successor Script::successor_of(const QueryName& name, const ScriptOptions& options,
-                               std::optional<ShardKeys> keys) const {
+                               std::optional<ShardKeys> keys, const std::atomic<bool>& stop) const {
   const auto& plan = plans_[name.number - 1];
   const auto say = [&options, number = name.number, shared = keys.has_value()](const Error& error) {
     if (!options.not_compiled) return;
@@ -390,9 +397,10 @@ Successor Script::successor_of(const QueryName& name, const ScriptOptions& optio
   };
   std::optional<compile::Shards> shards;
   if (keys) shards = compile::Shards{*std::move(keys), options.workers};
-  auto successor =
-      compile::compiled_successor(plan, options.compile, options.compile_settings,
-                                  shape_of(bool(options.open_state)), say, std::move(shards));
+  auto settings = options.compile_settings;
+  settings.stop = &stop;
+  auto successor = compile::compiled_successor(
+      plan, options.compile, settings, shape_of(bool(options.open_state)), say, std::move(shards));
   if (options.workers > 1 && InterpretedOperators::can_split(plan, at_the_end(options)))
     successor = parallel_successor(std::move(successor), options.workers, options.sharing);
   return successor;
@@ -405,16 +413,31 @@ Result<bool> Script::run_part(const QueryName& name, const ScriptOptions& option
   if (options.open_state) {
     HF_ASSIGN_OR_RETURN(state, options.open_state(name.number, name.split));
   }
+  std::optional<Checkpoint> found;
+  if (state != nullptr) {
+    HF_ASSIGN_OR_RETURN(found, state->open());
+  }
   std::shared_ptr<QueryMonitor> monitor;
   if (options.monitor != nullptr)
     monitor = options.monitor->add(name.number, name.split, sql::text_of(plan));
+  HF_ASSIGN_OR_RETURN(const bool done, had_finished(plan, found));
+  if (done) {  // Its tables may be gone.
+    PipelineReport report;
+    report.finished_before = true;
+    QueryProgress progress;
+    progress.state = QueryState::kFinished;
+    progress.last_epoch = found->epoch;
+    if (monitor != nullptr) monitor->publish(std::move(progress));
+    if (options.report) options.report(name, report);
+    return true;
+  }
   auto shards = shards_for(name, options, state.get());
   HF_ASSIGN_OR_RETURN(const auto pipeline,
                       pipeline_of(name, options, shards, state.get(), monitor.get()));
-  HF_RETURN_IF_ERROR(pipeline->resume());
+  HF_RETURN_IF_ERROR(pipeline->resume(found));
   const auto& report = pipeline->report();
   if (!report.finished_before)
-    pipeline->set_successor(successor_of(name, options, std::move(shards)));
+    pipeline->set_successor(successor_of(name, options, std::move(shards), stop));
   if (options.resumed && report.resumed_epoch != 0) options.resumed(name, report);
   HF_RETURN_IF_ERROR(pipeline->run(options.checkpoint_interval, stop));
   if (options.report) options.report(name, report);

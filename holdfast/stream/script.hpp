@@ -115,7 +115,7 @@ class Script {
   std::optional<ShardKeys> shards_for(const QueryName& name, const ScriptOptions& options,
                                       const StateStore* state) const;
   Successor successor_of(const QueryName& name, const ScriptOptions& options,
-                         std::optional<ShardKeys> keys) const;
+                         std::optional<ShardKeys> keys, const std::atomic<bool>& stop) const;
   Result<std::unique_ptr<Sink>> sink_of(const QueryName& name, const ScriptOptions& options) const;
   Result<std::unique_ptr<Pipeline>> pipeline_of(const QueryName& name, const ScriptOptions& options,
                                                 const std::optional<ShardKeys>& shards,

@@ -20,14 +20,17 @@ class FileSink final : public Sink {
       : parts_(std::move(directory), std::move(format.suffix)), writer_(std::move(format.writer)) {}
 
   Status begin(std::uint64_t epoch, std::string_view state) override {
+    if (epoch == 0) return parts_.begin(0, {});
     ByteReader bytes(state);
-    const auto base = epoch == 0 ? 0 : bytes.number();
-    if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint has no state of the file sink"};
-    return parts_.begin(epoch, base);
+    if (state.size() == sizeof(std::uint64_t)) return parts_.begin_behind(epoch, bytes.number());
+    const auto run = bytes.text();
+    if (!bytes.ok() || !is_random_name(run))
+      return Error{Errc::kCorrupt, "the checkpoint has no state of the file sink"};
+    return parts_.begin(epoch, run);
   }
   Status begin_from(std::uint64_t epoch, std::string_view state) override {
     HF_RETURN_IF_ERROR(begin(epoch, state));
-    return parts_.begin(0, 0);
+    return parts_.begin(0, {});
   }
   Status write(const sql::Row& row) override {
     record_.clear();
@@ -44,7 +47,7 @@ class FileSink final : public Sink {
   Status commit(std::uint64_t epoch) override { return parts_.commit(epoch); }
   std::string state() const override {
     ByteWriter bytes;
-    bytes.number(parts_.base());
+    bytes.text(parts_.run());
     return bytes.take();
   }
   bool transactional() const override { return true; }

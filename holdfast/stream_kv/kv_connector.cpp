@@ -10,9 +10,11 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/mutex.hpp>
 #include <holdfast/kv/cursor.hpp>
+#include <holdfast/kv/space.hpp>
 #include <holdfast/kv/store.hpp>
 #include <holdfast/stream/bytes.hpp>
 #include <holdfast/stream/connector.hpp>
+#include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/format.hpp>
 #include <holdfast/stream/malformed.hpp>
 
@@ -23,6 +25,11 @@ using SharedStore = std::shared_ptr<kv::Store<>>;
 
 // Changes that wait for their checkpoint; more of them ask for one.
 constexpr std::size_t kFullBytes = 4 << 20;
+
+// Keyspace of the store in which each run that writes to it has the number of its last checkpoint.
+constexpr std::string_view kRuns = "holdfast.stream.runs";
+// How a checkpoint's state begins that names its run.
+constexpr std::uint64_t kOfARun = 2;
 
 // One store per path in this process: a script may write a table and look things up in it.
 Result<SharedStore> open_shared(const std::string& path, RegionAccess access) {
@@ -59,24 +66,24 @@ class KvSink final : public Sink {
         key_(std::move(key)),
         value_(std::move(value)) {}
 
-  Status begin(std::uint64_t, std::string_view state) override {
+  Status begin(std::uint64_t epoch, std::string_view state) override {
+    run_ = random_name();
+    if (epoch == 0) return {};
     ByteReader bytes(state);
-    while (!bytes.at_end()) {
-      const bool puts = bytes.number() != 0;
-      const std::string key(bytes.text());
-      const auto value = bytes.text();
-      if (!bytes.ok()) return Error{Errc::kCorrupt, "the checkpoint's changes for the store"};
-      auto& change = waiting_[key];
-      if (puts)
-        change.put = value;
-      else
-        change.erases = true;
-    }
-    return write_all();
+    const bool has_run = !state.empty() && bytes.number() == kOfARun;
+    if (has_run) run_ = bytes.text();
+    if (!has_run) bytes = ByteReader(state);  // Of an earlier build: its changes alone.
+    HF_RETURN_IF_ERROR(take_changes(bytes));
+    if (has_run && !is_random_name(run_)) return damaged();
+    HF_ASSIGN_OR_RETURN(const auto written, written_epoch());
+    if (written < epoch) return write_all(epoch);
+    forget();
+    return {};
   }
-  // Writing them twice does no harm.
   Status begin_from(std::uint64_t epoch, std::string_view state) override {
-    return begin(epoch, state);
+    HF_RETURN_IF_ERROR(begin(epoch, state));
+    run_ = random_name();
+    return {};
   }
 
   Status write(const sql::Row& row) override { return write_change(RowKind::kInsert, row); }
@@ -113,9 +120,11 @@ class KvSink final : public Sink {
 
   bool full() const override { return waiting_bytes_ >= kFullBytes; }
   Status prepare(std::uint64_t) override { return {}; }
-  Status commit(std::uint64_t) override { return write_all(); }
+  Status commit(std::uint64_t epoch) override { return write_all(epoch); }
   std::string state() const override {
     ByteWriter bytes;
+    bytes.number(kOfARun);
+    bytes.text(run_);
     for (const auto& [key, change] : waiting_) {
       if (!change.put && !change.erases) continue;
       bytes.number(change.put ? 1 : 0);
@@ -145,7 +154,40 @@ class KvSink final : public Sink {
     return found && present == value;
   }
 
-  Status write_all() {
+  static Error damaged() {
+    return Error{Errc::kCorrupt, "the checkpoint's changes for the store are damaged"};
+  }
+  Status take_changes(ByteReader& bytes) {
+    while (!bytes.at_end()) {
+      const bool puts = bytes.number() != 0;
+      const std::string key(bytes.text());
+      const auto value = bytes.text();
+      if (!bytes.ok()) return damaged();
+      auto& change = waiting_[key];
+      if (puts)
+        change.put = value;
+      else
+        change.erases = true;
+    }
+    return {};
+  }
+
+  // The last epoch of this run whose changes the store has; 0: none.
+  Result<std::uint64_t> written_epoch() const {
+    auto runs = store_->space(kRuns);
+    if (!runs && runs.code() == Errc::kNotFound) return std::uint64_t{0};
+    if (!runs) return runs.error();
+    std::string found;
+    const auto there = runs->get(run_, found);
+    if (!there && there.code() == Errc::kNotFound) return std::uint64_t{0};
+    if (!there) return there.error();
+    ByteReader bytes(found);
+    const auto epoch = bytes.number();
+    return bytes.ok() && bytes.at_end() ? Result<std::uint64_t>(epoch) : damaged();
+  }
+  // With them the number of the checkpoint that they are of: after a crash nobody needs to write
+  // them again, over what others have put since.
+  Status write_all(std::uint64_t epoch) {
     if (waiting_.empty()) return {};
     kv::WriteBatch batch;
     for (const auto& [key, change] : waiting_) {
@@ -155,17 +197,30 @@ class KvSink final : public Sink {
         batch.erase(key);
       }
     }
+    HF_ASSIGN_OR_RETURN(const auto runs, space_of_runs());
+    ByteWriter number;
+    number.number(epoch);
+    batch.put(runs, run_, number.take());
     HF_RETURN_IF_ERROR(store_->write(batch));
     HF_RETURN_IF_ERROR(store_->sync());
+    forget();
+    return {};
+  }
+  Result<kv::Space> space_of_runs() const {
+    if (auto found = store_->space(kRuns); found || found.code() != Errc::kNotFound) return found;
+    auto made = store_->create_space(kRuns);
+    return made.code() == Errc::kAlreadyExists ? store_->space(kRuns) : std::move(made);
+  }
+  void forget() {
     waiting_.clear();
     waiting_bytes_ = 0;
-    return {};
   }
 
   SharedStore store_;
   const std::vector<sql::Column>& columns_;
   std::vector<std::size_t> key_columns_;
   std::unique_ptr<RowWriter> key_, value_;
+  std::string run_;  // Of this run and those that resume it.
   Changes waiting_;  // By key: since the last checkpoint.
   std::size_t waiting_bytes_ = 0;
 };

@@ -2,10 +2,10 @@
 //
 //   key    of an entry, of a block of entries, and 'm', the last checkpoint: state_keys.hpp
 //   value  the state; the block (compile/runtime/blocks.hpp, entry_log.hpp); of 'm' the epoch (8
-//          bytes, big-endian) with its highest bit set, a byte for the format (3), and the
-//          metadata. Format 2 has no logs of entries that replace one another. Format 1, before
-//          there were blocks, has neither bit nor byte; a build of it takes the metadata of later
-//          ones for damaged.
+//          bytes, big-endian) with its highest bit set, a byte for the format (4), and the
+//          metadata. Format 3 has no groups in parts. Format 2 has no logs of entries that
+//          replace one another. Format 1, before there were blocks, has neither bit nor byte; a
+//          build of it takes the metadata of later ones for damaged.
 //
 // Guarantee  Entries and blocks are of the epoch of their checkpoint. When complete() returns, the
 //            checkpoint and its entries survive what the medium can survive, on plain files a power

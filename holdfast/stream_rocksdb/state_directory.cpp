@@ -100,12 +100,10 @@ Result<std::optional<std::uint64_t>> content_of(const std::string& path, std::ui
 Result<StateDirectory> StateDirectory::open(const std::string& path) {
   StateDirectory directory(path);
   std::error_code code;
-  fs::create_directories(path, code);
-  if (!fs::is_directory(path, code)) {
-    if (fs::exists(path, code))
-      return directory.about(Errc::kNotHoldfast, "is no directory; RocksDB wants one");
-    return directory.about(Errc::kIo, "cannot be made a directory: " + code.message());
-  }
+  if (fs::exists(path, code) && !fs::is_directory(path, code))
+    return directory.about(Errc::kNotHoldfast, "is no directory; RocksDB wants one");
+  if (const Status made = make_directories(path); !made)
+    return directory.about(made.code(), "cannot be made a directory: " + made.error().detail);
   HF_RETURN_IF_ERROR(directory.lock());
   HF_RETURN_IF_ERROR(directory.look());
   return directory;

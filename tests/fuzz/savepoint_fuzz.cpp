@@ -22,7 +22,7 @@
 #include <holdfast/kv/store.hpp>
 #include <holdfast/stream/bytes.hpp>
 #include <holdfast/stream/durable_file.hpp>
-#include <holdfast/stream/pipeline.hpp>
+#include <holdfast/stream/run_metadata.hpp>
 #include <holdfast/stream/savepoint.hpp>
 #include <holdfast/stream/snapshot_store.hpp>
 #include <holdfast/stream_kv/kv_state_store.hpp>

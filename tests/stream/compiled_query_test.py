@@ -477,6 +477,19 @@ def check_compilers(directory, cache):
                 if compiler == fails:
                     kept = done.stderr.split('its source is ')[1].split()[0].strip("'")
                     assert 'struct Row' in pathlib.Path(kept).read_text()
+    # One that does not even say its version is not waited for by who stops the query.
+    hangs = directory / 'hangs'
+    hangs.write_text('#!/bin/sh\nexec sleep 100\n')
+    hangs.chmod(0o755)
+    endless = "CREATE TABLE e (x BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100');\nSELECT SUM(x) FROM e"
+    for mode, compiler in (('wait', hangs), ('background', hangs), ('wait', slow)):
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--compiler', str(compiler), '--cache', str(cache), '-e', endless],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        assert 'interrupted' in said and time.monotonic() - begun < 5, (mode, compiler, said)
     # A compiler that is not done when the query is, is ended with all it started.
     long = ("CREATE TABLE e (x BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', 'number-of-rows' = '{}', "
             "'fields.x.kind' = 'sequence');\nSELECT SUM(x) FROM e")

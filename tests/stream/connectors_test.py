@@ -125,6 +125,11 @@ def check_directories(directory):
         (many / hidden).write_text('n\n99\n')
     text = files(many, 'n INT', format='csv', csv__header='true')
     assert run('-e', text + 'SELECT n FROM t').stdout == 'n\n1\n2\n3\n4\n5\n'
+    # As gzip, zeros behind the last member are no data; others are damage.
+    (many / 'b' / 'c.csv').write_bytes(gzip.compress(b'n\n3\n4') + bytes(1024))
+    assert run('-e', text + 'SELECT n FROM t').stdout == 'n\n1\n2\n3\n4\n5\n'
+    (many / 'b' / 'c.csv').write_bytes(gzip.compress(b'n\n3\n4\n') + bytes(1024) + b'x')
+    assert 'is a damaged gzip file' in run('-e', text + 'SELECT n FROM t', code=1).stderr
     # What a damaged gzip file still had is read; it is one malformed record, however its end is met.
     packed = gzip.compress(b''.join(b'%d\n' % (n % 10) for n in range(100000)))
     (many / 'b' / 'c.csv').write_bytes(packed[:len(packed) // 2])
@@ -132,6 +137,18 @@ def check_directories(directory):
     assert 'file b/c.csv, record' in damaged.stderr and 'is a damaged gzip file' in damaged.stderr, damaged.stderr
     on = run('-e', files(many, 'n INT', format='csv', csv__header='true', csv__ignore_parse_errors='true') + 'SELECT n FROM t')
     assert on.stdout.startswith('n\n1\n2\n') and on.stdout.endswith('\n5\n') and '1 malformed row' in on.stderr, on.stderr
+    # What comes before damage in the middle is read to the last byte, as zcat does: a block of it was thrown away.
+    data = b'n\n' + b''.join(b'%d\n' % n for n in range(100_000))
+    packed = bytearray(gzip.compress(data, compresslevel=0))
+    at, whole = 10, 0  # Blocks that are stored as they are: a byte, their length, and its complement.
+    while whole < 300_000:
+        length = int.from_bytes(packed[at + 1:at + 3], 'little')
+        at, whole = at + 5 + length, whole + length
+    packed[at + 3] ^= 1
+    (many / 'b' / 'c.csv').write_bytes(packed)
+    on = run('-e', files(many, 'n INT', format='csv', csv__header='true', csv__ignore_parse_errors='true') + 'SELECT n FROM t')
+    wanted = data[:whole].decode().split('\n')[1:-1]
+    assert on.stdout.split() == ['n', '1', '2', *wanted, '5'], (len(on.stdout.split()), len(wanted))
     (many / 'b' / 'c.csv').unlink()
     (many / 'd.csv').write_text('n\nfive\n')
     wrong = run('-e', text + 'SELECT n FROM t', code=1)

@@ -60,14 +60,14 @@ Status run(const std::string& directory) {
     return Status();
   };
   HF_RETURN_IF_ERROR(state.for_each(1, look));
-  EXPECT_EQ(entry, found ? found->metadata : "");
+  EXPECT_EQ(entry, found ? std::to_string(from) : "");
   PartFiles parts(directory + "/out");
-  HF_RETURN_IF_ERROR(parts.begin(from, 0));
+  HF_RETURN_IF_ERROR(parts.begin(from, found ? found->metadata : ""));
   for (std::uint64_t epoch = from + 1; epoch <= kEpochs; ++epoch) {
     HF_RETURN_IF_ERROR(parts.write(rows_of(epoch)));
     HF_RETURN_IF_ERROR(parts.prepare(epoch));
     HF_RETURN_IF_ERROR(state.put(1, "k", std::to_string(epoch)));
-    HF_RETURN_IF_ERROR(state.complete({epoch, std::to_string(epoch)}));
+    HF_RETURN_IF_ERROR(state.complete({epoch, parts.run()}));
     HF_RETURN_IF_ERROR(parts.commit(epoch));
   }
   return {};
@@ -107,8 +107,8 @@ TEST_P(FailingDisk, EachCallFailsOnce) {
     EXPECT_EQ(shown(directory), expected) << "call " << failed;
     std::filesystem::remove_all(directory);
   }
-  // Of each epoch write, sync, directory; write, sync, rename, directory; rename, directory.
-  EXPECT_GT(failed, 9 * static_cast<int>(kEpochs));
+  // Of each epoch write, sync, rename, directory; write, sync, rename, directory; rename, directory.
+  EXPECT_GT(failed, 10 * static_cast<int>(kEpochs));
 }
 
 // The message had the name of the file only.
@@ -116,9 +116,9 @@ TEST(PartFiles, AFileThatCannotBeMadeIsNamedWithItsDirectory) {
   char path[] = "/dev/shm/holdfast_disk_XXXXXX";
   const std::string directory = ::mkdtemp(path);
   PartFiles parts(directory);
-  parts.begin(0, 0).value();
+  parts.begin(0, {}).value();
   parts.write("row\n").value();
-  std::filesystem::create_directory(directory + "/.part-0000000001.inprogress");
+  std::filesystem::create_directory(directory + "/.part-" + parts.run() + ".inprogress");
   std::filesystem::create_directory(directory + "/state.new");
   const auto part = parts.prepare(1), state = replace_file(directory + "/state", "");
   EXPECT_NE(part.error().detail.find(directory + "/.part-"), std::string::npos);
@@ -132,26 +132,142 @@ TEST(PartFiles, OneRunAtATimeWritesToADirectory) {
   const std::string directory = ::mkdtemp(path);
   {
     PartFiles first(directory), second(directory);
-    first.begin(0, 0).value();
+    first.begin(0, {}).value();
     first.write("row\n").value();
-    EXPECT_EQ(second.begin(0, 0).code(), Errc::kBusy);
+    EXPECT_EQ(second.begin(0, {}).code(), Errc::kBusy);
     first.prepare(1).value();
     first.commit(1).value();
   }
   EXPECT_EQ(read_file(directory + "/part-0000000001.csv").value(), "row\n");
-  PartFiles(directory).begin(0, 0).value();
+  PartFiles(directory).begin(0, {}).value();
   std::filesystem::remove_all(directory);
 }
 
-// Parts that begin anew behind a savepoint are none that a run from it would take for its own.
-TEST(PartFiles, NumbersOfARunFromASavepointAreBehindThoseOfTheSavepoint) {
-  char path[] = "/dev/shm/holdfast_disk_XXXXXX";
-  const std::string directory = ::mkdtemp(path);
-  PartFiles parts(directory);
-  parts.begin(7, 2).value();  // Without rows there are no parts.
-  parts.begin(0, 0).value();
-  EXPECT_EQ(parts.base(), 9u);
-  std::filesystem::remove_all(directory);
+std::size_t hidden_in(const std::string& directory) {
+  const std::filesystem::directory_iterator files(directory), end;
+  return static_cast<std::size_t>(std::count_if(files, end, [](const auto& entry) {
+    return entry.path().filename().string().starts_with(".part-");
+  }));
+}
+
+// A directory of parts that several queries have, one after the other.
+class SharedParts : public testing::Test {
+ protected:
+  SharedParts() { std::filesystem::create_directories(place_ + "/out"); }
+  ~SharedParts() override { std::filesystem::remove_all(place_); }
+  std::string shown() const { return holdfast::stream::shown(place_); }
+
+  std::string make_place() {
+    char path[] = "/dev/shm/holdfast_parts_XXXXXX";
+    return ::mkdtemp(path);
+  }
+  std::string place_ = make_place(), directory_ = place_ + "/out";
+};
+
+// A query that had finished took every number up to its last checkpoint for its own.
+TEST_F(SharedParts, AQueryThatHasFinishedShowsNoPartThatAnotherIsWriting) {
+  std::string run;
+  {
+    PartFiles first(directory_);
+    first.begin(0, {}).value();
+    run = first.run();
+    first.write("first\n").value();
+    for (std::uint64_t epoch = 1; epoch <= 6; ++epoch) {
+      first.prepare(epoch).value();
+      first.commit(epoch).value();
+    }
+  }
+  {
+    PartFiles second(directory_);
+    second.begin(0, {}).value();
+    second.write(std::string(1 << 17, 'x')).value();  // And is killed.
+  }
+  EXPECT_EQ(hidden_in(directory_), 1u);
+  PartFiles(directory_).begin(6, run).value();
+  EXPECT_EQ(shown(), "first\n");
+  EXPECT_EQ(hidden_in(directory_), 0u) << "no checkpoint can cover it";
+}
+
+// It removed the part of a checkpoint that was complete.
+TEST_F(SharedParts, APartOfACompleteCheckpointIsShownByItsOwnRunOnly) {
+  std::string first_run, second_run;
+  {
+    PartFiles first(directory_);
+    first.begin(0, {}).value();
+    first_run = first.run();
+    first.write("first\n").value();
+    first.prepare(1).value();
+    first.commit(1).value();
+  }
+  {
+    PartFiles second(directory_);
+    second.begin(0, {}).value();
+    second_run = second.run();
+    second.write("second\n").value();
+    second.prepare(1).value();  // And is killed before commit().
+  }
+  PartFiles(directory_).begin(1, first_run).value();
+  PartFiles(directory_).begin(0, {}).value();
+  EXPECT_EQ(shown(), "first\n");
+  PartFiles(directory_).begin(1, second_run).value();
+  EXPECT_EQ(shown(), "first\nsecond\n");
+  // One that no complete checkpoint covers goes.
+  {
+    PartFiles second(directory_);
+    second.begin(1, second_run).value();
+    second.write("never\n").value();
+    second.prepare(2).value();
+  }
+  PartFiles(directory_).begin(1, second_run).value();
+  EXPECT_EQ(shown(), "first\nsecond\n");
+  EXPECT_EQ(hidden_in(directory_), 0u);
+}
+
+TEST_F(SharedParts, TwoRunsThatGoOnInTurnKeepTheOrderInWhichTheyShowed) {
+  std::string runs[2], all;
+  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    for (auto& run : runs) {
+      PartFiles parts(directory_);
+      parts.begin(epoch - 1, run).value();
+      run = parts.run();
+      const auto row = run + std::to_string(epoch) + "\n";
+      parts.write(row).value();
+      parts.prepare(epoch).value();
+      parts.commit(epoch).value();
+      all += row;
+    }
+  }
+  EXPECT_EQ(shown(), all);
+}
+
+TEST_F(SharedParts, ACheckpointOfAnEarlierBuildShowsItsPart) {
+  replace_file(directory_ + "/part-0000000003.csv", "third\n").value();
+  replace_file(directory_ + "/.part-0000000004.inprogress", "fourth\n").value();
+  replace_file(directory_ + "/.part-0000000005.inprogress", "half of the fi").value();
+  PartFiles parts(directory_);
+  parts.begin_behind(2, 2).value();  // Its second checkpoint, behind two parts of others.
+  EXPECT_EQ(shown(), "third\nfourth\n");
+  EXPECT_EQ(hidden_in(directory_), 0u);
+  parts.write("fifth\n").value();
+  parts.prepare(3).value();
+  parts.commit(3).value();
+  EXPECT_EQ(read_file(directory_ + "/part-0000000005.csv").value(), "fifth\n");
+}
+
+// mkdir() alone: a power failure may take the directory with all that is in it.
+TEST_F(SharedParts, NewDirectoriesAreDurable) {
+  const auto deep = place_ + "/a/b/c";
+  int failed = 0;
+  for (bool hit = true; hit; ++failed) {
+    std::filesystem::remove_all(place_ + "/a");
+    const Fault one(failed, EIO);
+    EXPECT_EQ(make_directories(deep).code(), failed < 3 ? Errc::kIo : Errc::kOk);
+    hit = one.hit();
+  }
+  EXPECT_EQ(failed, 4) << "a sync of each directory in which one was made";
+  replace_file(place_ + "/file", "").value();
+  EXPECT_EQ(make_directories(place_ + "/file/d").code(), Errc::kIo);
+  EXPECT_TRUE(make_directories(deep + "/"));
 }
 
 TEST_P(FailingDisk, AMemberThatCannotJoinLeavesNothing) {

@@ -162,6 +162,53 @@ def check_a_key_that_is_too_long_is_in_no_checkpoint(directory):
     assert set(contents(directory / 'long')) == {'ada', 'bob'}
 
 
+def check_what_others_put_stays(directory):
+    """A run that went on, or had nothing to do, wrote its last changes once more: over those of others."""
+    first, second, path = directory / 'first.csv', directory / 'second.csv', directory / 'shared'
+    first.write_text('k,1\nb,1\n')
+    second.write_text('k,2\n')
+    into = kv_table(path, 'name STRING, v BIGINT, PRIMARY KEY (name) NOT ENFORCED', 'o')
+    text = csv_table(first) + csv_table(second, name='u') + into + 'INSERT INTO o SELECT * FROM t;\nINSERT INTO o SELECT * FROM u'
+    words = ['--checkpoint-dir', directory / 'shared_state', '-e', text]
+    run(*words)
+    assert json.loads(contents(path)['k'])['v'] == 2
+    assert run(*words).stderr.count('it had finished') == 2
+    assert json.loads(contents(path)['k'])['v'] == 2
+    # A query that goes on.
+    inbox, other = directory / 'shared_inbox', directory / 'other'
+    inbox.mkdir()
+    (inbox / 'a').write_text('k,1\nb,1\n')
+    text = (csv_table(inbox).replace("'csv')", "'csv', 'source.monitor-interval' = '20ms')")
+            + kv_table(other, 'name STRING, v BIGINT, PRIMARY KEY (name) NOT ENFORCED', 'o') + 'INSERT INTO o SELECT * FROM t')
+    def stopped_when(condition):
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint', '20ms', '--checkpoint-dir', directory / 'other_state', '-e', text],
+                                   stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        return process.communicate(timeout=60)[1]
+    checkpoint = directory / 'other_state' / 'query-1.checkpoint'
+    # The last checkpoint is the one that has the changes.
+    process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint', '1h', '--checkpoint-dir', directory / 'other_state', '-e', text],
+                               stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=60)[1]
+    assert 'interrupted' in said and checkpoint.exists(), said
+    assert contents(other).keys() == {'k', 'b'}
+    store(other, 'put', 'k', '{"name":"k","v":7}')
+    store(other, 'erase', 'b')
+    (inbox / '.b').write_text('c,3\n')
+    (inbox / '.b').rename(inbox / 'b')
+    before = checkpoint.stat().st_mtime_ns
+    said = stopped_when(lambda: checkpoint.stat().st_mtime_ns - before > 500_000_000)
+    assert 'resumed from checkpoint 1' in said, said
+    shown = {key: json.loads(value)['v'] for key, value in contents(other).items()}
+    assert shown == {'k': 7, 'c': 3}, shown
+
+
 def check_kills(directory):
     """Whatever a killed run leaves is the state after the first so many rows; the last run ends with all of them."""
     pick = random.Random(7)
@@ -247,6 +294,7 @@ def main():
         check_look_ups(directory)
         check_errors(directory)
         check_a_key_that_is_too_long_is_in_no_checkpoint(directory)
+        check_what_others_put_stays(directory)
         check_kills(directory)
         check_kills_of_a_reader(directory)
     finally:

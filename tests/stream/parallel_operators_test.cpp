@@ -172,7 +172,7 @@ Outcome run(const Script& script, const std::vector<sql::Row>& rows, unsigned wo
   }
   Pipeline pipeline(plan, std::make_unique<VectorSource>(rows), std::move(sink), store,
                     std::move(operators));
-  pipeline.resume().value();
+  pipeline.resume(store == nullptr ? std::nullopt : store->open().value()).value();
   const std::atomic<bool> stop{false};
   const Status status = pipeline.run(milliseconds(0), stop);
   if (!status) outcome.error = status.error().detail;
@@ -303,7 +303,7 @@ TEST(ParallelOperators, WorkersRestWhereThereIsLittleToDoAndComeBack) {
       const auto& turns = *source;
       Pipeline pipeline(plan, std::move(source), std::move(sink), state, std::move(parallel));
       const std::atomic<bool> stop{false};
-      pipeline.resume().value();
+      pipeline.resume(stores ? store.open().value() : std::nullopt).value();
       pipeline.run(milliseconds(0), stop).value();
       EXPECT_EQ(shown, one.rows);
       EXPECT_EQ(pipeline.report().late_rows, one.late);

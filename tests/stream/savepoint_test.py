@@ -2,6 +2,7 @@
 
     savepoint_test.py HOLDFAST
 """
+import os
 import pathlib
 import shutil
 import signal
@@ -16,8 +17,9 @@ from kills import stores, where
 HOLDFAST = sys.argv[1]
 
 
-def command(verb, *words, code=0):
-    done = subprocess.run([HOLDFAST, 'stream', verb, *map(str, words)], capture_output=True, text=True, timeout=120)
+def command(verb, *words, code=0, **environment):
+    done = subprocess.run([HOLDFAST, 'stream', verb, *map(str, words)], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment})
     assert done.returncode == code, (verb, words, done.returncode, done.stdout[-500:], done.stderr)
     return done
 
@@ -112,7 +114,7 @@ def check_savepoints(directory):
                    sums(directory, directory / 'out'), code=1)
     assert 'nowhere/query-1.checkpoint is not there' in none.stderr, none.stderr
     # A place that is not there was made.
-    for words in (('--checkpoint-dir', directory / 'typo'), ('--state', 'kv', '--region', directory / 'typo')):
+    for words in (('--checkpoint-dir', directory / 'typo'), *(('--state', store, '--region', directory / 'typo') for store in stores(HOLDFAST)[1:])):
         command('savepoint', *words, '--to', directory / 'none', '-e', sums(directory, directory / 'out'), code=1)
         assert not (directory / 'typo').exists(), words
 
@@ -158,6 +160,61 @@ def check_deltas(directory, store):
         assert shown == [f'1970-01-01 00:00:00.000,{k},{v}' for k, v in ((1, 15), (2, 1), (3, 1), (4, 1), (5, 1))], (name, shown)
 
 
+def die_at_a_rename_to_a_part(directory):
+    """A library: the process is killed between a checkpoint and its sink."""
+    source, library = directory / 'die.c', directory / 'die.so'
+    source.write_text('#include <signal.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n'
+                      'int renameat(int from, const char* name, int to, const char* new_name) {\n'
+                      '  if (strncmp(new_name, "part-", 5) == 0) raise(SIGKILL);\n'
+                      '  return syscall(SYS_renameat, from, name, to, new_name);\n}\n')
+    subprocess.run([shutil.which('gcc') or 'cc', '-shared', '-fPIC', '-o', library, source], check=True)
+    return library
+
+
+def check_a_run_without_its_savepoint(directory):
+    """A run with a checkpoint of its own was refused where the savepoint had gone."""
+    (directory / 'n.csv').write_text('1\n2\n')
+    text = (f"CREATE TABLE n (v INT) WITH ('connector' = 'filesystem', 'path' = '{directory}/n.csv', 'format' = 'csv');\nSELECT SUM(v) AS s FROM n")
+    command('run', '--checkpoint-dir', directory / 'c', '-e', text)
+    command('savepoint', '--checkpoint-dir', directory / 'c', '--to', directory / 'saved', '-e', text)
+    words = ('--from', directory / 'saved', '--checkpoint-dir', directory / 'again', '-e', text)
+    assert 'it had finished' in command('run', *words).stderr
+    shutil.rmtree(directory / 'saved')
+    assert 'it had finished' in command('run', *words).stderr
+
+
+def check_a_query_that_has_not_begun(directory):
+    """A script in its first query: its savepoint failed, left half of its files, and they were in the way of the next."""
+    (directory / 'inbox').mkdir()
+    (directory / 'inbox' / 'a').write_text('1\n2\n')
+    (directory / 'b.csv').write_text('3\n')
+    table = "CREATE TABLE {} (v INT) WITH ('connector' = 'filesystem', 'path' = '{}', 'format' = 'csv'{});\n"
+    text = (table.format('a', directory / 'inbox', ", 'source.monitor-interval' = '20ms'") + table.format('b', directory / 'b.csv', '')
+            + table.format('o', directory / 'out', '') + 'INSERT INTO o SELECT v FROM a;\nINSERT INTO o SELECT v FROM b')
+    none = command('savepoint', '--checkpoint-dir', directory / 'c', '--to', directory / 'saved', '-e', text, code=1)
+    assert 'there is no completed checkpoint' in none.stderr and not list((directory / 'saved').iterdir()), none.stderr
+    first = start('--checkpoint-dir', directory / 'c', '-e', text)
+    until('its rows', lambda: parts(directory / 'out') == '1\n2\n')
+    stopped(first)
+    saved = command('savepoint', '--checkpoint-dir', directory / 'c', '--to', directory / 'saved', '-e', text).stdout
+    assert saved.splitlines() == [f'{directory}/saved/query-1.checkpoint', f'{directory}/saved/query-2.checkpoint.none'], saved
+    assert 'already' in command('savepoint', '--checkpoint-dir', directory / 'c', '--to', directory / 'saved', '-e', text, code=1).stderr
+    assert len(list((directory / 'saved').iterdir())) == 2
+    # All of it goes on from there, side by side: the second query begins.
+    (directory / 'inbox' / '.c').write_text('4\n')
+    (directory / 'inbox' / '.c').rename(directory / 'inbox' / 'c')
+    both = text.replace('INSERT INTO o SELECT v FROM a;', 'EXECUTE STATEMENT SET BEGIN INSERT INTO o SELECT v FROM a; ') + '; END'
+    both = both.replace('INSERT INTO o SELECT v FROM b', 'INSERT INTO p SELECT v FROM b').replace(
+        'EXECUTE', table.format('p', directory / 'second', '') + 'EXECUTE')
+    again = start('--from', directory / 'saved', '--checkpoint-dir', directory / 'd', '-e', both)
+    until('what came later', lambda: parts(directory / 'out') == '1\n2\n4\n' and parts(directory / 'second') == '3\n')
+    stopped(again)
+    # A file that is missing is no query that had not begun.
+    (directory / 'saved' / 'query-2.checkpoint.none').unlink()
+    refused = start('--from', directory / 'saved', '--checkpoint-dir', directory / 'e', '-e', both)
+    assert 'query-2.checkpoint is not there' in refused.communicate(timeout=60)[1]
+
+
 def check_what_the_sinks_had_not_shown(directory):
     """A run that is killed between a checkpoint and its sinks: those rows were in no savepoint, and lost."""
     (directory / 'n.csv').write_text('ada,1\nbob,2\nada,4\n')
@@ -165,10 +222,11 @@ def check_what_the_sinks_had_not_shown(directory):
     rows = table + (f"CREATE TABLE o (k STRING, v BIGINT) WITH ('connector' = 'filesystem', 'path' = '{directory}/out', 'format' = 'csv');\n"
                     'INSERT INTO o SELECT k, v FROM n')
     totals = table + (f"CREATE TABLE o (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'kv', 'path' = '{directory}/kv');\n")
+    killer = die_at_a_rename_to_a_part(directory)
     for store in stores(HOLDFAST):
         # The checkpoint is there; its part has its hidden name still.
-        command('run', *where(store, directory, 'rows'), '-e', rows)
-        (directory / 'out' / 'part-0000000001.csv').rename(directory / 'out' / '.part-0000000001.inprogress')
+        command('run', *where(store, directory, 'rows'), '-e', rows, code=-signal.SIGKILL, LD_PRELOAD=str(killer))
+        assert parts(directory / 'out') == '', store
         command('savepoint', *where(store, directory, 'rows'), '--to', directory / f'rows_{store}', '-e', rows)
         # One of a savepoint, from which no run began yet.
         command('savepoint', '--checkpoint-dir', directory / f'rows_{store}', '--to', directory / f'twice_{store}', '-e', rows)
@@ -179,11 +237,20 @@ def check_what_the_sinks_had_not_shown(directory):
         assert parts(directory / 'out') == 'ada,1\nbob,2\nada,4\n', (store, parts(directory / 'out'))
         shutil.rmtree(directory / 'out')
         # The checkpoint is there; the store does not have its changes.
-        insert = totals + 'INSERT INTO o SELECT k, SUM(v) FROM n GROUP BY k'
-        command('run', *where(store, directory, 'totals'), '-e', insert)
+        inbox = directory / 'totals_inbox'
+        inbox.mkdir(exist_ok=True)
+        shutil.copy(directory / 'n.csv', inbox / 'n.csv')
+        insert = (totals.replace(f"{directory}/n.csv', 'format' = 'csv'", f"{inbox}', 'format' = 'csv', 'source.monitor-interval' = '20ms'", 1)
+                  + 'INSERT INTO o SELECT k, SUM(v) FROM n GROUP BY k')
+        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint', '1h', *map(str, where(store, directory, 'totals')), '-e', insert],
+                                   stderr=subprocess.PIPE, text=True)
+        time.sleep(2)
+        assert '3 rows in' in (said := stopped(process)), said
         shutil.rmtree(directory / 'kv')
         command('savepoint', *where(store, directory, 'totals'), '--to', directory / f'totals_{store}', '-e', insert)
-        command('run', '--from', directory / f'totals_{store}', *where(store, directory, 'totals_again'), '-e', insert)
+        again = start('--from', directory / f'totals_{store}', *where(store, directory, 'totals_again'), '-e', insert)
+        time.sleep(2)
+        stopped(again)
         shown = command('run', '-e', totals + 'SELECT k, v FROM o').stdout
         assert shown == 'k,v\nada,5\nbob,2\n', (store, shown)
         shutil.rmtree(directory / 'kv')
@@ -282,7 +349,7 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix='holdfast_savepoint_'))
     compilers.be_quick(directory)
     try:
-        for check in (check_savepoints, check_the_state_of_final_is_of_another_query, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown,
+        for check in (check_savepoints, check_a_run_without_its_savepoint, check_a_query_that_has_not_begun, check_the_state_of_final_is_of_another_query, check_deltas_of_several_checkpoints, check_what_the_sinks_had_not_shown,
                       check_two_runs_of_one_place, check_state_that_memory_does_not_have):
             (directory / check.__name__).mkdir()
             check(directory / check.__name__)

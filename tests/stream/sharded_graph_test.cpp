@@ -181,7 +181,7 @@ void run(const Planned& planned, const Tables& tables, unsigned workers, Outcome
     operators = std::make_unique<graph::GraphOperators>(plan, *source, *sink, store);
   }
   Pipeline pipeline(plan, std::move(source), std::move(sink), store, std::move(operators));
-  pipeline.resume().value();
+  pipeline.resume(store == nullptr ? std::nullopt : store->open().value()).value();
   const Status status = pipeline.run(milliseconds(0), stop.raised);
   if (!status) outcome.error = status.error().detail;
   outcome.late = pipeline.report().late_rows;

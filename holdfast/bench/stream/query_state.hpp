@@ -105,7 +105,11 @@ class RunsQuery : public Base {
   }
   // To the end of its source.
   Status run_all(holdfast::stream::Pipeline& pipeline) {
-    HF_RETURN_IF_ERROR(pipeline.resume());
+    std::optional<holdfast::stream::Checkpoint> found;
+    if (state_ != nullptr) {
+      HF_ASSIGN_OR_RETURN(found, state_->open());
+    }
+    HF_RETURN_IF_ERROR(pipeline.resume(found));
     if (!setting_.interpreted) pipeline.set_successor(on_workers(code_.successor(), workers()));
     HF_RETURN_IF_ERROR(pipeline.run(setting_.interval(), interrupted()));
     checkpoints_ = pipeline.report().checkpoints;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -127,9 +126,8 @@ void Cache::remove_old() const {
 }
 
 std::string Cache::own_name(const std::string& ending) const {
-  static std::atomic<unsigned> number{0};
-  return directory_ + "/own-" + std::to_string(::getpid()) + "-" + std::to_string(++number) +
-         ending;
+  // Those of other machines, or of containers, may have the same number.
+  return directory_ + "/own-" + std::to_string(::getpid()) + "-" + random_name() + ending;
 }
 
 Status Cache::write_headers() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
@@ -30,8 +31,9 @@ std::string errors_in(std::string_view text) {
 Result<Compilation> Compilation::begin(const std::string& source, const CompileSettings& settings) {
   HF_ASSIGN_OR_RETURN(const auto cache, Cache::open(settings.directory));
   Compilation compilation;
+  compilation.stop_ = settings.stop;
   HF_ASSIGN_OR_RETURN(compilation.compiler_,
-                      Compiler::find(settings.compiler, cache.own_file(".version")));
+                      Compiler::find(settings.compiler, cache.own_file(".version"), settings.stop));
   const auto& compiler = compilation.compiler_;
   HF_ASSIGN_OR_RETURN(compilation.place_, cache.place_of(source, compiler.identity()));
   compilation.source_path_ = compilation.place_ + ".cpp";
@@ -64,8 +66,9 @@ Result<std::shared_ptr<const Library>> Compilation::poll() {
 }
 
 Result<std::shared_ptr<const Library>> Compilation::wait() {
-  while (library_ == nullptr) {
-    HF_ASSIGN_OR_RETURN(library_, finish(process_->wait()));
+  while (library_ == nullptr && (stop_ == nullptr || !stop_->load())) {
+    HF_ASSIGN_OR_RETURN(library_, poll());
+    if (library_ == nullptr) std::this_thread::sleep_for(Process::kTick);
   }
   return library_;
 }

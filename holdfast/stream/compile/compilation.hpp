@@ -6,6 +6,7 @@
 //          it said and the name of the source, which is kept.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ namespace holdfast::stream::compile {
 struct CompileSettings {
   std::string compiler;   // Empty: $CXX, then g++ or clang++.
   std::string directory;  // Of the cache; empty: the user's.
+  // Raised: nobody waits for a compiler any more. May be null; outlives the compilation.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 class Compilation {
@@ -32,6 +35,7 @@ class Compilation {
   // Null: the compiler is still at work. Keep it until the query ends: what later ones begin with
   // may be made until then.
   Result<std::shared_ptr<const Library>> poll();
+  // Null: `stop` was raised before.
   Result<std::shared_ptr<const Library>> wait();
   const std::string& source_path() const { return source_path_; }
 
@@ -40,6 +44,7 @@ class Compilation {
   Status start();
   Result<std::shared_ptr<const Library>> finish(int code);
 
+  const std::atomic<bool>* stop_ = nullptr;
   std::string place_, source_path_;
   std::string first_;  // What the compiler includes before all.
   std::optional<Cache> cache_;

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
+#include <thread>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/compile/process.hpp>
@@ -52,9 +54,23 @@ std::string this_machine() {
   return all;
 }
 
+// The pipeline stands still meanwhile, so it does not wait for long.
+Result<int> end_of(Process& version, const std::string& path, const std::atomic<bool>* stop) {
+  constexpr std::chrono::seconds kMost{10};
+  const auto until = std::chrono::steady_clock::now() + kMost;
+  while (std::chrono::steady_clock::now() < until && (stop == nullptr || !stop->load())) {
+    if (const auto code = version.poll()) return *code;
+    std::this_thread::sleep_for(Process::kTick);
+  }
+  return Error{Errc::kIo,
+               path + " --version did not end" +
+                   (stop != nullptr && stop->load() ? " before the query" : " within 10 seconds")};
+}
+
 }  // namespace
 
-Result<Compiler> Compiler::find(const std::string& wanted, OwnFile scratch) {
+Result<Compiler> Compiler::find(const std::string& wanted, OwnFile scratch,
+                                const std::atomic<bool>* stop) {
   const char* const variable = std::getenv("CXX");
   const std::string given = !wanted.empty() ? wanted : variable == nullptr ? "" : variable;
   Compiler compiler;
@@ -65,7 +81,7 @@ Result<Compiler> Compiler::find(const std::string& wanted, OwnFile scratch) {
                                                 : "there is no compiler '" + escape(given) + "'"};
   }
   HF_ASSIGN_OR_RETURN(auto process, Process::start({compiler.path, "--version"}, scratch.path()));
-  const int code = process.wait();
+  HF_ASSIGN_OR_RETURN(const int code, end_of(process, compiler.path, stop));
   compiler.version = first_line(scratch.path());
   if (code != 0 || compiler.version.empty())
     return Error{Errc::kNotFound, compiler.path + " --version ended with " + std::to_string(code)};

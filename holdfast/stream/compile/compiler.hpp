@@ -1,6 +1,7 @@
 // compiler.hpp: the C++ compiler of this machine: which one, and how it is called.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ struct Compiler {
 
   // Finds the compiler of the name `wanted` (--compiler, then $CXX); empty: g++ or clang++, the
   // first that is there. A name without '/' is looked up in $PATH. What --version says goes through
-  // `scratch`. Errors: kNotFound (what was looked for).
-  static Result<Compiler> find(const std::string& wanted, OwnFile scratch);
+  // `scratch`. Errors: kNotFound (what was looked for), kIo (it says no version within 10 s, or
+  // `stop`, which may be null, was raised before).
+  static Result<Compiler> find(const std::string& wanted, OwnFile scratch,
+                               const std::atomic<bool>* stop);
 
   static constexpr const char* kApartEnding = ".o";  // Of what stands beside `first`.
 

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ class Process {
   // What it ended with; 128 + the signal that ended it. None: it runs.
   std::optional<int> poll() { return look(false); }
   int wait() { return *look(true); }
+  static constexpr std::chrono::milliseconds kTick{1};  // Between two looks of who waits otherwise.
 
  private:
   explicit Process(pid_t id) : id_(id) {}

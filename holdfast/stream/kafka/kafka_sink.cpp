@@ -11,13 +11,14 @@
 // the broker alone decides, in the transaction itself.
 //
 // Two runs of one transactional id: the later one fences the earlier, whose next commit fails.
+#include <chrono>
 #include <optional>
-#include <random>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/bytes.hpp>
 #include <holdfast/stream/connector.hpp>
+#include <holdfast/stream/durable_file.hpp>
 #include <holdfast/stream/format.hpp>
 #include <holdfast/stream/kafka/connector.hpp>
 #include <holdfast/stream/kafka/transactions.hpp>
@@ -47,11 +48,12 @@ class KafkaSink final : public Sink {
     HF_RETURN_IF_ERROR(take_state(state));
     if (waiting_.empty()) return {};
     HF_ASSIGN_OR_RETURN(const auto known, transactions_->marked(run_));
-    if (known == 0 && marked_ != 0) {
+    if (known == 0 && may_be_forgotten()) {
       return Error{Errc::kCorrupt,
-                   "Kafka has forgotten which transaction of this run was the last "
-                   "(offsets.retention.minutes), so that records could be lost or come twice; "
-                   "begin anew, with another checkpoint directory"};
+                   "the checkpoint is more than a day old, and Kafka knows no transaction of this "
+                   "run: it may have forgotten the last one (offsets.retention.minutes), so that "
+                   "records could be lost or come twice; begin anew, with another checkpoint "
+                   "directory"};
     }
     if (known > epoch) {
       return Error{Errc::kInvalidOption,
@@ -70,7 +72,7 @@ class KafkaSink final : public Sink {
     HF_RETURN_IF_ERROR(take_state(state));
     if (!waiting_.empty()) {
       HF_ASSIGN_OR_RETURN(const auto known, transactions_->marked(run_));
-      const bool forgotten = known == 0 && marked_ != 0;
+      const bool forgotten = known == 0 && may_be_forgotten();
       if (known < epoch && !forgotten) HF_RETURN_IF_ERROR(commit(epoch));
     }
     return begin_run(), Status();
@@ -81,6 +83,8 @@ class KafkaSink final : public Sink {
     value_bytes_.clear();
     if (key_ != nullptr) HF_RETURN_IF_ERROR(key_->append(row, key_bytes_));
     HF_RETURN_IF_ERROR(value_->append(row, value_bytes_));
+    // Here, not when it is sent: a checkpoint that has it would be of no use any more.
+    HF_RETURN_IF_ERROR(producer_.check_size(key_bytes_.size() + value_bytes_.size()));
     if (transactions_ == nullptr) return producer_.send(key(), value_bytes_);
     ByteWriter record;
     record.number(key_ == nullptr ? 0 : 1);
@@ -104,14 +108,14 @@ class KafkaSink final : public Sink {
     bytes.text(run_);
     bytes.number(marked_);
     bytes.text(waiting_);
+    bytes.number(now_seconds());
     return bytes.take();
   }
   bool transactional() const override { return transactions_ != nullptr; }
 
  private:
   void begin_run() {
-    std::random_device random;
-    run_ = std::to_string((std::uint64_t{random()} << 32) | random());
+    run_ = random_name();
     marked_ = 0;
     waiting_.clear();
   }
@@ -120,9 +124,22 @@ class KafkaSink final : public Sink {
     run_ = bytes.text();
     marked_ = bytes.number();
     waiting_ = bytes.text();
+    // Earlier builds did not say when.
+    taken_seconds_ = bytes.ok() && bytes.at_end() ? 0 : bytes.number();
     if (!bytes.ok() || !bytes.at_end() || run_.empty())
       return Error{Errc::kCorrupt, "the checkpoint has no state of the kafka sink"};
     return {};
+  }
+  static std::uint64_t now_seconds() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(now).count());
+  }
+  // Whether the broker's not knowing a transaction of the checkpoint does not say that there was
+  // none: it keeps offsets of groups without members for a week, if it was not told otherwise.
+  bool may_be_forgotten() const {
+    if (taken_seconds_ == 0) return marked_ != 0;
+    constexpr std::uint64_t kDay = 24 * 60 * 60;
+    return now_seconds() > taken_seconds_ + kDay;
   }
   std::optional<std::string_view> key() const {
     return key_ == nullptr ? std::nullopt : std::optional<std::string_view>(key_bytes_);
@@ -150,6 +167,7 @@ class KafkaSink final : public Sink {
   std::unique_ptr<Transactions> transactions_;  // Of kExactlyOnce alone.
   std::string run_;                             // Of this run and those that resume it.
   std::uint64_t marked_ = 0;                    // The last epoch that had records, and was sent.
+  std::uint64_t taken_seconds_ = 0;             // When the checkpoint was, since 1970.
   std::string waiting_;                         // Records since the last checkpoint.
   std::string key_bytes_, value_bytes_;
 };

@@ -20,14 +20,14 @@ Split::Split(rd_kafka_t* client, TopicPartition at, std::int64_t next, std::int6
 Status Split::look_at(Message message) {
   switch (message->err) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
-      if (message->offset >= stop_)
-        next_ = stop_;
-      else
+      if (message->offset < stop_)
         waiting_.push_back(std::move(message));
+      else
+        is_last_ = true;
       return {};
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
       // Records of transactions leave gaps: the end may come without a record at `stop_`.
-      if (message->offset >= stop_ && waiting_.empty()) next_ = stop_;
+      if (message->offset >= stop_) is_last_ = true;
       return {};
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
       return Error{Errc::kCorrupt,
@@ -52,6 +52,7 @@ Status Split::fill(int wait_ms) {
   }
   std::reverse(waiting_.begin(), waiting_.end());
   if (!waiting_.empty()) ++fills_;
+  end_behind_last();
   return status;
 }
 
@@ -64,6 +65,11 @@ Result<const rd_kafka_message_t*> Split::head(int wait_ms) {
 void Split::take() {
   next_ = waiting_.back()->offset + 1;
   waiting_.pop_back();
+  end_behind_last();
+}
+
+void Split::end_behind_last() {
+  if (is_last_ && waiting_.empty()) next_ = stop_;
 }
 
 }  // namespace holdfast::stream::kafka

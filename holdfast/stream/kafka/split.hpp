@@ -41,11 +41,13 @@ class Split {
 
   Status look_at(Message message);
   Status fill(int wait_ms);
+  void end_behind_last();
 
   TopicPartition at_;
   std::int64_t next_, stop_;
   Queue queue_;
   std::vector<Message> waiting_;  // The next one last.
+  bool is_last_ = false;          // Nothing before `stop_` comes behind those that wait.
   std::uint64_t fills_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "transactions.hpp"
 
+#include <limits>
+#include <string>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
@@ -29,13 +31,24 @@ Status retried(std::string_view what, Step step) {
   }
 }
 
+// A setting of the client, also where nobody set it.
+std::size_t most_bytes_of(rd_kafka_t* client) {
+  char text[32] = {};
+  std::size_t size = sizeof text;
+  if (rd_kafka_conf_get(rd_kafka_conf(client), "message.max.bytes", text, &size) !=
+      RD_KAFKA_CONF_OK)
+    return std::numeric_limits<std::size_t>::max();
+  return std::stoull(text);
+}
+
 }  // namespace
 
 Producer::Producer(Client client, std::string topic, bool fixed, std::unique_ptr<Reports> reports)
     : reports_(std::move(reports)),
       client_(std::move(client)),
       topic_(std::move(topic)),
-      fixed_(fixed) {}
+      fixed_(fixed),
+      most_bytes_(most_bytes_of(client_.get())) {}
 
 Producer::~Producer() {
   // Records of a run that failed are not waited for.
@@ -60,6 +73,15 @@ Result<Producer> Producer::open(const sql::Table& table, TableOptions& options, 
     HF_RETURN_IF_ERROR(set(conf.get(), "transactional.id", transactional_id));
   HF_ASSIGN_OR_RETURN(auto client, make_client(RD_KAFKA_PRODUCER, std::move(conf)));
   return Producer(std::move(client), std::move(topic), fixed, std::move(reports));
+}
+
+Status Producer::check_size(std::size_t bytes) const {
+  if (bytes <= most_bytes_) return {};
+  return Error{Errc::kTooLarge,
+               "a record for topic " + escape(topic_) + " has " + std::to_string(bytes) +
+                   " bytes; the client takes " + std::to_string(most_bytes_) +
+                   " ('properties.message.max.bytes'); allow more, also in the topic "
+                   "(max.message.bytes), or filter such rows out"};
 }
 
 Status Producer::reported() const {

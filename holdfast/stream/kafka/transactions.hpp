@@ -25,6 +25,8 @@ class Producer {
   ~Producer();
 
   rd_kafka_t* client() const { return client_.get(); }
+  // Whether the client takes a record of so many bytes of key and value. Errors: kTooLarge.
+  Status check_size(std::size_t bytes) const;
   // Hands a record to the client. Waits while its queue is full.
   Status send(std::optional<std::string_view> key, std::string_view value);
   // The broker has all of them.
@@ -42,6 +44,7 @@ class Producer {
   Client client_;
   std::string topic_;
   bool fixed_;
+  std::size_t most_bytes_;  // Of a record.
 };
 
 class Transactions {
