@@ -2,6 +2,9 @@
 // elsewhere meanwhile may be damaged. The superblock's magic number comes last. Until then another
 // number stands in its place: a region whose restoring did not end holds no store, no open makes
 // one of it, and the next restore begins anew in it.
+//
+// What an earlier restore left may be runs of another life of the same store: valid, with the
+// generations that this store is about to hand out. So its generations begin elsewhere then.
 #include <algorithm>
 #include <cstring>
 
@@ -12,16 +15,19 @@
 #include <holdfast/kv/region_options.hpp>
 #include <holdfast/kv/sealed_run.hpp>
 #include <holdfast/kv/superblock.hpp>
+#include <holdfast/memory/superblock.hpp>
 
 namespace holdfast::kv {
 namespace {
 
 class Restoration {
  public:
-  Restoration(Medium& medium, const CheckpointPlan& plan, const RunPlacement& placed)
+  Restoration(Medium& medium, const CheckpointPlan& plan, const RunPlacement& placed,
+              std::uint64_t generation_limit)
       : medium_(medium),
         plan_(plan),
         placed_(placed),
+        generation_limit_(generation_limit),
         table_(medium, geometry_of(plan.superblock), medium.size_bytes()),
         records_(medium, table_, plan.superblock) {}
 
@@ -33,10 +39,10 @@ class Restoration {
   }
   Status put(std::size_t i, std::span<const std::byte> packed);
   Status end() {
-    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, plan_.generation_limit));
+    HF_RETURN_IF_ERROR(medium_.put_word(kGenerationLimitWordAt, generation_limit_));
     HF_RETURN_IF_ERROR(medium_.put_word(kSequenceLimitWordAt, plan_.sequence_limit));
     if (plan_.superblock.patchable_count != 0)
-      HF_RETURN_IF_ERROR(medium_.put_word(kSharedLimitWordAt, plan_.generation_limit));
+      HF_RETURN_IF_ERROR(medium_.put_word(kSharedLimitWordAt, generation_limit_));
     HF_RETURN_IF_ERROR(medium_.order());  // All of it, before the store begins.
     HF_RETURN_IF_ERROR(medium_.put_word(0, kMagic));
     return medium_.order();
@@ -50,6 +56,7 @@ class Restoration {
   Medium& medium_;
   const CheckpointPlan& plan_;
   const RunPlacement& placed_;
+  const std::uint64_t generation_limit_;
   BlockTable table_;
   const Records records_;
 };
@@ -149,13 +156,33 @@ Result<Region> make_region(std::string_view spec, const StoreOptions& options,
   return region;
 }
 
+// Whether nothing of an earlier life of any store lies in the region. A device is never known to be
+// so.
+bool is_fresh(const Region& region) { return magic_of(region) == 0 && region.kind() != "devdax"; }
+
+// Of the restored store: above all that the checkpoint's store had handed out. A footer that lies
+// in the region would pass for that of a new run with its generation in its blocks. So where there
+// may be one, the limit is raised by a random number: they meet with a probability of 2^-30.
+Result<std::uint64_t> generation_limit_of(const Region& region, const CheckpointPlan& plan) {
+  if (is_fresh(region)) return plan.generation_limit;
+  constexpr std::uint64_t kMostSkipped = (std::uint64_t{1} << 30) - 1;
+  if (plan.generation_limit + kMostSkipped > kMaxGeneration)
+    return Error{Errc::kNoSpace,
+                 "an earlier restore into this region did not end, and the checkpoint's store has "
+                 "used nearly all its 2^40 block generations; restore into a new region"};
+  HF_ASSIGN_OR_RETURN(const std::uint64_t drawn, random_id());
+  return plan.generation_limit + HF_MUTANT("K173", drawn & kMostSkipped, 0);
+}
+
 }  // namespace
 
 Status restore_into(Medium& medium, const CheckpointPlan& plan, ReadRun read) {
+  const Region& region = medium.region();
+  HF_ASSIGN_OR_RETURN(const std::uint64_t limit, generation_limit_of(region, plan));
   Superblock superblock = plan.superblock;
-  HF_RETURN_IF_ERROR(give_origin(superblock, plan.generation_limit));
+  HF_RETURN_IF_ERROR(give_origin(superblock, limit));
   const RunPlacement placed = place_runs(plan);
-  Restoration restoration(medium, plan, placed);
+  Restoration restoration(medium, plan, placed, limit);
   HF_RETURN_IF_ERROR(restoration.begin(superblock));
   std::vector<std::byte> packed;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {

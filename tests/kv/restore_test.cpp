@@ -1,0 +1,56 @@
+// restore(): into what lies in a region already, and of runs that lie.
+#include <holdfast/kv/checkpoint.hpp>
+#include <holdfast/kv/checkpoint_format.hpp>
+
+#include "for_tests.hpp"
+#include "kept_checkpoints.hpp"
+#include "support.hpp"
+
+namespace holdfast::kv {
+namespace {
+
+class Restores : public OnEveryPlace {
+ protected:
+  // Restores it under this name and opens it.
+  Store<> restored(const Kept& kept, const std::string& name) const {
+    const Status done = kept.restore_to(spec(name));
+    EXPECT_TRUE(done) << done.error().message();
+    return open(with_access(RegionAccess::kOpen), name);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Everywhere, Restores, kEveryPlace, place_name);
+
+// The region had runs of the same store's later life, with the generations that the restored store
+// was about to hand out. After a death the footer of such a run passed for the end of a new one:
+// its records were listed, and what was acknowledged since was gone.
+TEST_P(Restores, RunsThatAFailedRestoreLeftAreNotTakenForThoseOfTheStore) {
+  Kept small, large;
+  Contents expected;
+  {
+    auto store = open();
+    ASSERT_TRUE(store.put("key0", expected["key0"] = "of the small one"));
+    small.take(store.checkpoint().value());
+  }
+  {
+    auto later = restored(small, "later");
+    for (int i = 0; i < 60; ++i)
+      ASSERT_TRUE(later.put("later" + std::to_string(i), text_of(i, 400)));
+    large.take(later.checkpoint().value());
+  }
+  const CheckpointPlan plan = CheckpointPlan::decode(large.private_part).value();
+  ASSERT_GE(plan.runs.size(), 4u) << "one of the small one, and several behind it";
+  large.runs.at(plan.runs.back().name).back() ^= std::byte{1};
+  EXPECT_EQ(large.restore_to(spec("again")).code(), Errc::kCorrupt);
+  {
+    auto copy = restored(small, "again");
+    for (int i = 0; i < 3; ++i)
+      ASSERT_TRUE(copy.put("new" + std::to_string(i),
+                           expected["new" + std::to_string(i)] = text_of(100 + i, 400)));
+    ForTests::abandon(copy);
+  }
+  auto copy = open(with_access(RegionAccess::kOpen), "again");
+  expect_contents(copy, expected);
+}
+
+}  // namespace
+}  // namespace holdfast::kv
