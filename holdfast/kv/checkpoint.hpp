@@ -99,9 +99,11 @@ Result<CheckpointContents> read_private_part(std::span<const std::byte> private_
 // Makes the store anew in `spec`, where nothing may be, and closes it. It copies runs and checks
 // their records, and rewrites none. `read` fills its buffer with the run's bytes. Options used:
 // file_bytes, max_bytes, prefault. A failure or a crash leaves what no open takes for a store
-// (kCorrupt, "did not end"), and into which a restore can be done again. Five fences. Errors:
-// kAlreadyExists, kCorrupt (the private part; a run that does not hold, or one of its records; a
-// run of another name), kNewerFormat, kNoSpace (names how much is needed), kIo, those of `read`.
+// (kCorrupt, "did not end"), and into which a restore can be done again, of any checkpoint. Five
+// fences. On a device, where there is something in any case, kAlreadyExists means that it begins
+// with a structure of Holdfast's. Errors: kAlreadyExists, kCorrupt (the private part; a run that
+// does not hold, or one of its records; a run of another name), kNewerFormat, kNoSpace (names how
+// much is needed), kIo, those of `read`.
 using ReadRun = FunctionRef<Status(const CheckpointRun& run, std::span<std::byte> to)>;
 Status restore(std::string_view spec, std::span<const std::byte> private_part, ReadRun read,
                const StoreOptions& options = {});

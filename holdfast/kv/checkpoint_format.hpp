@@ -76,7 +76,8 @@ struct RunPlacement {
 };
 RunPlacement place_runs(const CheckpointPlan& plan);
 
-// restore() into a region that is large enough and has no store. Four fences.
+// restore() into a region that is large enough. Five fences. Errors: kAlreadyExists (the region
+// begins with a structure of Holdfast's), those of restore().
 Status restore_into(Medium& medium, const CheckpointPlan& plan, ReadRun read);
 
 }  // namespace holdfast::kv

@@ -152,7 +152,6 @@ Result<Region> make_region(std::string_view spec, const StoreOptions& options,
                                      " bytes; the checkpoint needs " +
                                      std::to_string(store.initial_bytes)};
   }
-  if (magic_of(region) == kMagic) return Error{Errc::kAlreadyExists, "the region holds a store"};
   return region;
 }
 
@@ -178,6 +177,8 @@ Result<std::uint64_t> generation_limit_of(const Region& region, const Checkpoint
 
 Status restore_into(Medium& medium, const CheckpointPlan& plan, ReadRun read) {
   const Region& region = medium.region();
+  if (magic_of(region) != kRestoringMagic)
+    HF_RETURN_IF_ERROR(refuse_to_overwrite("restore", region, {0, region.size_bytes()}));
   HF_ASSIGN_OR_RETURN(const std::uint64_t limit, generation_limit_of(region, plan));
   Superblock superblock = plan.superblock;
   HF_RETURN_IF_ERROR(give_origin(superblock, limit));

@@ -1,6 +1,8 @@
 // restore(): into what lies in a region already, and of runs that lie.
+
 #include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/checkpoint_format.hpp>
+#include <holdfast/memory/superblock.hpp>
 
 #include "for_tests.hpp"
 #include "kept_checkpoints.hpp"
@@ -50,6 +52,31 @@ TEST_P(Restores, RunsThatAFailedRestoreLeftAreNotTakenForThoseOfTheStore) {
   }
   auto copy = open(with_access(RegionAccess::kOpen), "again");
   expect_contents(copy, expected);
+}
+
+// A device is given as it is.
+TEST(Restore, ARegionThatHoldsSomethingElseStaysAsItIs) {
+  StoreOptions options = tiny();
+  const auto memory = [&] {
+    return Region::open("dram", {.access = RegionAccess::kCreate,
+                                 .size_bytes = options.segment_bytes,
+                                 .unit_bytes = options.segment_bytes})
+        .value();
+  };
+  Store<> store = Store<>::open(memory(), options).value();
+  ASSERT_TRUE(store.put("a", "1"));
+  Kept kept;
+  kept.take(store.checkpoint().value());
+  const CheckpointPlan plan = CheckpointPlan::decode(kept.private_part).value();
+  for (const KnownStructure& other : kKnownStructures) {
+    Medium medium(memory());
+    ASSERT_TRUE(medium.put_word(other.magic_at, other.magic));
+    const auto read = kept.reader();
+    const Status refused = restore_into(medium, plan, read);
+    EXPECT_EQ(refused.code(), Errc::kAlreadyExists) << other.name;
+    EXPECT_TRUE(refused || mentions(refused.error(), other.name));
+    EXPECT_EQ(medium.word(other.magic_at), other.magic);
+  }
 }
 
 }  // namespace
