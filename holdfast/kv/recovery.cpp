@@ -308,7 +308,7 @@ void Recovery::index_sealed(std::uint64_t head, const SealedRun& run, Tallies& t
     if (!report_.clean && i + kAhead < run.records())
       rooms_.index.map().prefetch_for_write(run.hash(i + kAhead));
     const std::uint64_t at = run.record_at(i), end = run.record_end(i);
-    if (at >= run.footer().used_bytes || end <= at || end > run.footer().used_bytes) {
+    if (!run.is_in_order(i)) {
       note(run.offset() + at, "summary of block " + std::to_string(head) + ": entry " +
                                   std::to_string(i) + " is out of order");
       break;

@@ -63,6 +63,7 @@ class Restoration {
 
 bool Restoration::are_sound(const SealedRun& run) const {
   for (std::uint32_t i = 0; i < run.records(); ++i) {
+    if (HF_MUTANT("K174", !run.is_in_order(i), false)) return false;
     if (run.dead_on_medium(i)) continue;
     const Line line = line_at(run.offset() + run.record_at(i));
     const RecordView record = records_.at(line);

@@ -72,6 +72,12 @@ class SealedRun {
   std::uint64_t record_end(std::uint32_t i) const {
     return i + 1 < footer_.records ? entries_[i + 1].offset_bytes() : footer_.used_bytes;
   }
+  // Whether record `i` lies among the run's records, before the next one. A checksum does not say
+  // so of a run that came from elsewhere.
+  bool is_in_order(std::uint32_t i) const {
+    const std::uint64_t at = record_at(i), end = record_end(i);
+    return at < end && end <= footer_.used_bytes;
+  }
   // The record that begins there, or records().
   std::uint32_t find(std::uint64_t offset_in_run) const;
   // As they are on the medium.

@@ -1,7 +1,11 @@
 // restore(): into what lies in a region already, and of runs that lie.
+#include <algorithm>
+#include <cstring>
 
 #include <holdfast/kv/checkpoint.hpp>
 #include <holdfast/kv/checkpoint_format.hpp>
+#include <holdfast/kv/sealed_run.hpp>
+#include <holdfast/kv/superblock.hpp>
 #include <holdfast/memory/superblock.hpp>
 
 #include "for_tests.hpp"
@@ -52,6 +56,32 @@ TEST_P(Restores, RunsThatAFailedRestoreLeftAreNotTakenForThoseOfTheStore) {
   }
   auto copy = open(with_access(RegionAccess::kOpen), "again");
   expect_contents(copy, expected);
+}
+
+// Backups are read from elsewhere. Places of records that their summaries made up were read.
+TEST_P(Restores, ARunWhoseSummaryLeadsOutOfItIsNotRestored) {
+  auto store = open();
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(store.put("key" + std::to_string(i), text_of(i, 40)));
+  Kept kept;
+  kept.take(store.checkpoint().value());
+  const CheckpointPlan plan = CheckpointPlan::decode(kept.private_part).value();
+  ASSERT_EQ(plan.runs.size(), 1u);
+  const PlannedRun& run = plan.runs[0];
+  const std::uint64_t last = (1u << 26) - 1, own = run.used_bytes / kCacheLineBytes;
+  for (const std::uint64_t line : {last, own, std::uint64_t{0}}) {
+    Kept forged = kept;
+    std::byte* const tail = forged.runs.at(run.name).data() + run.used_bytes;
+    std::byte* const at = tail + dead_bits_bytes(run.records) + 5 * sizeof(SummaryEntry);
+    SummaryEntry entry;
+    std::memcpy(&entry, at, sizeof entry);
+    entry.packed = (entry.packed & ~std::uint64_t{last}) | line;
+    std::memcpy(at, &entry, sizeof entry);
+    const std::uint64_t sum = run_tail_checksum(
+        tail, run.records, geometry_of(plan.superblock).seed(run.name.generation));
+    std::memcpy(tail + run_tail_bytes(run.records) - sizeof(RunFooter), &sum, sizeof sum);
+    EXPECT_EQ(forged.restore_to(spec("forged" + std::to_string(line))).code(), Errc::kCorrupt);
+  }
 }
 
 // A device is given as it is.
