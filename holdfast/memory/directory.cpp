@@ -43,6 +43,15 @@ struct Listing {
   std::string other;                              // Some name that is neither; empty if none.
 };
 
+// Null at the end. readdir() tells errors by errno alone: without a look at it, a directory that
+// cannot be read would pass for an empty one.
+Result<const dirent*> next_entry(DIR* entries, std::string_view path) {
+  errno = injected_fault(Call::kReadDirectory, ::dirfd(entries));
+  const dirent* const entry = errno == 0 ? ::readdir(entries) : nullptr;
+  if (entry == nullptr && errno != 0) return system_error("reading of directory", path, errno);
+  return entry;
+}
+
 Result<Listing> list(int directory, std::string_view path) {
   // A descriptor of its own: reading moves its position, and closedir closes it.
   const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -50,7 +59,9 @@ Result<Listing> list(int directory, std::string_view path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd), &::closedir);
   if (!entries) return system_error("reading of directory", path, errno);
   Listing listing;
-  while (const auto* entry = ::readdir(entries.get())) {
+  for (;;) {
+    HF_ASSIGN_OR_RETURN(const auto* const entry, next_entry(entries.get(), path));
+    if (entry == nullptr) break;
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (!name.starts_with(kPrefix)) {

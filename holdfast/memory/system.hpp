@@ -46,7 +46,8 @@ enum class Call : std::uint8_t {
   kRename,
   kDirectorySync,
   kMap,
-  kRead
+  kRead,
+  kReadDirectory
 };
 using FaultHook = int (*)(Call call, int fd);
 FaultHook set_fault_hook(FaultHook hook);

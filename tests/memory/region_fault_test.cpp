@@ -51,6 +51,27 @@ class Faults : public testing::TestWithParam<RegionLayout> {
   RegionOptions options = small(GetParam());
 };
 
+// A directory whose reading failed passed for an empty one, and kOpenOrCreate put a new region over
+// the one that was there.
+TEST_P(Faults, ADirectoryThatCannotBeReadIsNotTakenForAnEmptyOne) {
+  if (GetParam() != RegionLayout::kDirectory) GTEST_SKIP() << "one file";
+  {
+    auto region = open();
+    ASSERT_TRUE(region.write(0, bytes("there")));
+  }
+  for (const int nth : {1, 2, 3, 4, 5}) {  // Two entries are the directory's own.
+    for (const RegionAccess access : {RegionAccess::kOpen, RegionAccess::kOpenReadOnly,
+                                      RegionAccess::kOpenOrCreate, RegionAccess::kCreate}) {
+      options.access = access;
+      let_fail(Call::kReadDirectory, nth, EIO);
+      const auto opened = Region::open(spec, options);
+      EXPECT_EQ(opened.code(), Errc::kIo) << nth;
+    }
+  }
+  options.access = RegionAccess::kOpen;
+  EXPECT_EQ(text_at(open(), 0, 5), "there");
+}
+
 TEST_P(Faults, FailedSyncMakesTheRegionReadOnlyForEver) {
   auto region = open();
   ASSERT_TRUE(region.write(0, bytes("a")));
