@@ -220,8 +220,8 @@ LineMeta Segment::kept(const Line& line, const SegmentKeys& upper, bool in_upper
   return left;
 }
 
-std::vector<std::uint64_t> Segment::needed_filters(const SegmentKeys& upper, bool in_upper) const {
-  std::vector<std::uint64_t> needed(shape_.buckets);
+Segment::Filters Segment::needed_filters(const SegmentKeys& upper, bool in_upper) const {
+  Filters needed{};
   for (auto stash = shape_.buckets; stash < all_buckets(); ++stash) {
     for (const auto& line : buckets_[stash].lines) {
       const auto left = kept(line, upper, in_upper);

@@ -13,6 +13,7 @@
 //            return anything: their caller compares the segment's version before and after.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -145,8 +146,10 @@ class Segment {
   LineMeta kept(const Line& line, const SegmentKeys& upper, bool in_upper) const;
   // Of a segment in DRAM: records go to their half of their home where there is room.
   void settle() const;
-  // For each normal bucket what its stash filter must hold for such records.
-  std::vector<std::uint64_t> needed_filters(const SegmentKeys& upper, bool in_upper) const;
+  // For each normal bucket what its stash filter must hold for such records. Takes no memory: there
+  // is no way back from a split whose word is stored.
+  using Filters = std::array<std::uint64_t, DashShape::kMaxBuckets>;
+  Filters needed_filters(const SegmentKeys& upper, bool in_upper) const;
   void set_keys(std::uint32_t number, const SegmentKeys& keys) const;
   // Stores the word unless it is there already.
   void set(std::uint64_t* word, std::uint64_t value) const;
