@@ -1,11 +1,19 @@
 #include <holdfast/base/epoch.hpp>
 
 #include <algorithm>
+#include <new>
 
 #include <holdfast/base/lock.hpp>
 #include <holdfast/base/spin.hpp>
 
 namespace holdfast {
+namespace {
+
+// Objects that can be retired after the system has no memory any more: their owner has unlinked
+// them by then, and could not keep them.
+constexpr std::size_t kRoom = 64;
+
+}  // namespace
 
 EpochDomain::~EpochDomain() {
   HF_CHECK(collect() == 0);
@@ -21,6 +29,10 @@ EpochDomain::Participant EpochDomain::join() {
     if (!taken && slot->taken.compare_exchange_strong(taken, true, std::memory_order_acq_rel)) {
       return Participant(slot);
     }
+  }
+  {
+    const Lock lock(retired_mutex_);
+    retired_.reserve(kRoom);
   }
   auto* slot = new Slot;
   slot->domain = this;
@@ -64,9 +76,16 @@ void EpochDomain::retire(void* object, Deleter deleter) {
     retired_.push_back({object, deleter, epoch_.fetch_add(kStep, std::memory_order_acq_rel)});
     full = retired_.size() >= collect_at_;
   }
-  if (full && collecting_.try_lock()) {
-    const Lock lock(collecting_, kAdoptLock);
-    collect_locked();
+  try {
+    {
+      const Lock lock(retired_mutex_);
+      if (retired_.capacity() - retired_.size() < kRoom) retired_.reserve(2 * retired_.capacity());
+    }
+    if (full && collecting_.try_lock()) {
+      const Lock lock(collecting_, kAdoptLock);
+      collect_locked();
+    }
+  } catch (const std::bad_alloc&) {  // The object is retired. A later call does the rest.
   }
 }
 

@@ -240,10 +240,10 @@ Result<Table*> OffsetMap::build(std::uint32_t partition, Geometry geometry, std:
       return Error{limit.beyond, "index partition " + std::to_string(partition) +
                                      ": too many keys share 45 bits of hash"};
     }
-    Table* table = arena_.allocate(geometry, partition, stream);
+    std::unique_ptr<Table, void (*)(void*)> table(arena_.allocate(geometry, partition, stream),
+                                                  &TableArena::free);
     if (table == nullptr) return Error{Errc::kNoSpace, "no memory for the index to grow"};
-    if (fill(*table, source)) return table;
-    TableArena::free(table);
+    if (fill(*table, source)) return table.release();
   }
 }
 
@@ -298,14 +298,14 @@ Result<bool> OffsetMap::rebuild(std::uint32_t number, TableArena::Stream stream,
   const std::optional<Geometry> wanted = choose(old);
   if (!wanted) return false;
   freeze(old);
+  const auto undo = [this](Table* table) { thaw(*table); };
+  std::unique_ptr<Table, decltype(undo)> frozen(&old, undo);  // Thaws it if memory is lacking, too.
   const std::uint64_t entries = count_entries(old);
   auto built = build(number, *wanted, entries, {kReachLimit, Errc::kNoSpace}, stream,
                      [&](auto&& visit) { for_each_entry(old, visit); });
-  if (!built) {
-    thaw(old);
-    return std::move(built).error();
-  }
+  if (!built) return std::move(built).error();
   publish(number, *built);
+  static_cast<void>(frozen.release());
   rehashes_.fetch_add(1, std::memory_order_relaxed);
   domain_.retire(&old, &TableArena::free);
   return true;
@@ -352,24 +352,24 @@ void OffsetMap::set_next_turn() {
 
 void OffsetMap::take_turns() {
   if (!turns_.try_lock()) return;  // Another thread is at it.
-  const unsigned bits = 64 - partition_shift_;
-  for (int grown = 0; grown < 2 && reported_entries_.load(std::memory_order_relaxed) >=
-                                       next_turn_at_.load(std::memory_order_relaxed);) {
-    const auto number = reversed(static_cast<std::uint32_t>(turn_ % partitions_)) >> (32 - bits);
-    const auto buckets = static_cast<std::uint32_t>(
-        kSmallBuckets * std::pow(kGrowth, static_cast<double>(turn_) / partitions_));
-    ++turn_;
-    set_next_turn();
-    // Passed over if it has grown before its turn. Without memory it grows when a key finds no
-    // place.
-    const auto choose = [&](const Table& old) {
-      return old.geometry.buckets <= buckets
-                 ? std::optional(larger(old.geometry, count_entries(old), number))
-                 : std::nullopt;
-    };
-    grown += rebuild(number, TableArena::Stream::kInTurn, choose).value_or(false);
+  {
+    const Lock lock(turns_, kAdoptLock);
+    const unsigned bits = 64 - partition_shift_;
+    for (int grown = 0; grown < 2 && wants_growth();) {
+      const auto number = reversed(static_cast<std::uint32_t>(turn_ % partitions_)) >> (32 - bits);
+      const auto buckets = static_cast<std::uint32_t>(
+          kSmallBuckets * std::pow(kGrowth, static_cast<double>(turn_) / partitions_));
+      ++turn_;
+      set_next_turn();
+      // Passed over if it grew before its turn. Without memory it grows when a key finds no place.
+      const auto choose = [&](const Table& old) {
+        return old.geometry.buckets <= buckets
+                   ? std::optional(larger(old.geometry, count_entries(old), number))
+                   : std::nullopt;
+      };
+      grown += rebuild(number, TableArena::Stream::kInTurn, choose).value_or(false);
+    }
   }
-  turns_.unlock();
   tidy();
 }
 
