@@ -29,9 +29,7 @@ class SyncGroup {
       if (!failure_) return failure_;
       if (started_ == finished_) {
         const std::uint64_t mine = ++started_;
-        lock.unlock();
-        Status status = sync_();
-        lock.lock();
+        Status status = sync_or_give_up_turn(lock);
         if (status) {
           finished_ = mine;
           ++syncs_;
@@ -57,6 +55,21 @@ class SyncGroup {
   }
 
  private:
+  // With the lock held again. An exception ends the caller's wait alone: another one syncs.
+  Status sync_or_give_up_turn(UniqueLock<KernelMutex>& lock) HF_NO_THREAD_SAFETY_ANALYSIS {
+    lock.unlock();
+    try {
+      Status status = sync_();
+      lock.lock();
+      return status;
+    } catch (...) {
+      lock.lock();
+      --started_;  // Nobody else has begun one meanwhile.
+      done_.notify_all();
+      throw;
+    }
+  }
+
   std::function<Status()> sync_;
   mutable KernelMutex mutex_;
   Condition done_;

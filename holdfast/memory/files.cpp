@@ -76,10 +76,14 @@ Status FilesBacking::sync() {
   std::vector<std::shared_ptr<OpenFile>> files;
   {
     const SharedLock files_lock(files_mutex_);
+    files.reserve(files_.size());  // Here, where there may be too little memory: no mark is taken.
     for (const auto& file : files_) {
       if (file && file->unsynced.exchange(false, std::memory_order_acq_rel)) files.push_back(file);
     }
   }
+  // Also where there is too little memory to say what failed.
+  const auto fail = [](std::atomic<bool>* failed) { failed->store(true); };
+  std::unique_ptr<std::atomic<bool>, decltype(fail)> unless_done(&sync_failed_, fail);
   for (const auto& file : files) {
     auto result = sync_data(file->fd.get(), file->path);
     if (result && !file->given_up && removed(file->fd.get()))
@@ -87,6 +91,7 @@ Status FilesBacking::sync() {
                      file->path + " was removed while in use; what was written to it is lost"};
     if (!result) return give_up(std::move(result).error());
   }
+  static_cast<void>(unless_done.release());
   return {};
 }
 

@@ -2,7 +2,9 @@
 // many.
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -88,6 +90,24 @@ TEST(SyncGroups, AFailureIsForAllAndForEverAndNotTriedAgain) {
   }
   EXPECT_EQ(syncs, 2);
   EXPECT_EQ(group.syncs(), 1u) << "those that succeeded";
+}
+
+// The turn was never given back: each later wait had no end.
+TEST(SyncGroups, AfterASyncThatThrowsTheNextOneSyncs) {
+  int syncs = 0;
+  SyncGroup group([&] {
+    if (++syncs == 1) throw std::bad_alloc();
+    return ok_status();
+  });
+  EXPECT_THROW(static_cast<void>(group.wait()), std::bad_alloc);
+  std::promise<Status> ended;
+  auto end = ended.get_future();
+  std::thread other([&] { ended.set_value(group.wait()); });
+  if (end.wait_for(std::chrono::seconds(20)) != std::future_status::ready) std::abort();
+  EXPECT_TRUE(end.get());
+  EXPECT_EQ(syncs, 2);
+  EXPECT_EQ(group.syncs(), 1u);
+  other.join();
 }
 
 TEST(SyncGroups, AFailureReachesThoseWhoWaitForTheNextSync) {
