@@ -72,13 +72,21 @@ BufferManager::BufferManager(PageStore& store, BufferOptions options)
       memory_.data() + (0 - reinterpret_cast<std::uintptr_t>(memory_.data())) % kCacheLineBytes;
   for (std::uint32_t i = 0; i < options_.frames; ++i)
     frames_[i].content = first + std::uint64_t{i} * store.page_bytes();
-  if (options_.background) background_ = std::thread([this] { run_background(); });
 }
 
 Result<std::unique_ptr<BufferManager>> BufferManager::create(PageStore& store,
                                                              BufferOptions options) {
   HF_RETURN_IF_ERROR(options.validate());
-  return std::unique_ptr<BufferManager>(new BufferManager(store, std::move(options)));
+  std::unique_ptr<BufferManager> buffers(new BufferManager(store, std::move(options)));
+  if (!buffers->options_.background) return buffers;
+  try {
+    buffers->background_ = std::thread([made = buffers.get()] { made->run_background(); });
+  } catch (const std::system_error& why) {
+    return Error{Errc::kNoSpace,
+                 std::string("buffer manager: the system has no thread for the background: ") +
+                     why.what() + "; raise the limit of threads, or set background to false"};
+  }
+  return buffers;
 }
 
 BufferManager::~BufferManager() {

@@ -5,6 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <system_error>
 #include <thread>
 
 #include <holdfast/blocks/page/page_kernels.hpp>
@@ -133,21 +136,27 @@ std::vector<std::uint32_t> line_counts(std::uint32_t lines) {
   return counts;
 }
 
-// The same measurement on each of `threads` threads at once; the mean of theirs.
+// The same measurement on one thread, or on two at once; the mean of theirs. Nothing where the
+// system has no second thread.
 std::vector<FlushCosts::Point> measure(const Persist& persist, const CostScratch& scratch,
                                        std::uint32_t page_bytes, unsigned threads) {
   const auto counts = line_counts(page_bytes / static_cast<std::uint32_t>(kCacheLineBytes));
   std::vector<FlushCosts::Point> sums;
   for (const auto count : counts)
     sums.push_back({threads, count, 0, 0, 0});
+  const auto share = [&](const std::vector<std::byte*>& all, unsigned thread) {
+    const auto each = all.size() / threads;
+    return std::span<std::byte* const>(all).subspan(each * thread, each);
+  };
+  // Here, where there may be too little memory: the threads allocate nothing.
+  std::vector<std::unique_ptr<Probe>> probes;
+  for (unsigned thread = 0; thread < threads; ++thread)
+    probes.push_back(std::make_unique<Probe>(persist, share(scratch.slots, thread),
+                                             share(scratch.logs, thread), page_bytes));
   std::atomic<unsigned> arrived{0};
   std::vector<std::vector<FlushCosts::Point>> of_thread(threads, sums);
   const auto body = [&](unsigned thread) {
-    const auto share = [&](const std::vector<std::byte*>& all) {
-      const auto each = all.size() / threads;
-      return std::span<std::byte* const>(all).subspan(each * thread, each);
-    };
-    Probe probe(persist, share(scratch.slots), share(scratch.logs), page_bytes);
+    Probe& probe = *probes[thread];
     probe.copy(1, InDram::kWholePage);  // First touches.
     unsigned phase = 0;
     const auto together = [&] {
@@ -164,12 +173,14 @@ std::vector<FlushCosts::Point> measure(const Persist& persist, const CostScratch
       point.copy_dirty_lines_ns = probe.copy(point.dirty_lines, InDram::kDirtyLines);
     }
   };
-  std::vector<std::thread> others;
-  for (unsigned thread = 1; thread < threads; ++thread)
-    others.emplace_back(body, thread);
+  std::thread other;
+  try {
+    if (threads == 2) other = std::thread(std::cref(body), 1);
+  } catch (const std::system_error&) {
+    return {};
+  }
   body(0);
-  for (auto& other : others)
-    other.join();
+  if (other.joinable()) other.join();
   for (const auto& points : of_thread) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       sums[i].micro_log_ns += points[i].micro_log_ns / threads;
@@ -207,11 +218,12 @@ FlushCosts measure_flush_costs(const Persist& persist, const CostScratch& scratc
   const bool two = std::thread::hardware_concurrency() >= 2 && scratch.slots.size() >= 2 &&
                    scratch.logs.size() >= 2;
   for (const unsigned threads : {1u, 2u}) {
-    if (threads == 2 && !two) {
+    std::vector<FlushCosts::Point> points;
+    if (threads == 1 || two) points = measure(persist, scratch, page_bytes, threads);
+    if (points.empty()) {
       costs.micro_log_up_to[1] = costs.micro_log_up_to[0];
       break;
     }
-    const auto points = measure(persist, scratch, page_bytes, threads);
     for (const auto in_dram : {InDram::kWholePage, InDram::kDirtyLines})
       costs.micro_log_up_to[threads - 1][static_cast<std::size_t>(in_dram)] =
           micro_log_limit(points, in_dram, lines);
