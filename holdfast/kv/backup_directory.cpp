@@ -12,6 +12,7 @@
 
 #include <holdfast/base/hash.hpp>
 #include <holdfast/base/mutant.hpp>
+#include <holdfast/memory/files.hpp>
 #include <holdfast/memory/lock.hpp>
 
 namespace holdfast::kv {
@@ -55,6 +56,13 @@ Status read_all(int fd, std::span<std::byte> to, std::uint64_t offset, const std
   return {};
 }
 
+// That there is such a directory outlasts the power.
+Status sync_name_of(std::string path) {
+  while (path.size() > 1 && path.back() == '/')
+    path.pop_back();
+  return memory_detail::sync_parent(path);
+}
+
 }  // namespace
 
 std::string BackupDirectory::name_of(std::uint32_t number) {
@@ -76,6 +84,8 @@ Result<BackupDirectory> BackupDirectory::open(const std::string& path, bool writ
   HF_RETURN_IF_ERROR(memory_detail::lock_file(fd.get(), writing, path));
   BackupDirectory directory(path, std::move(fd));
   HF_RETURN_IF_ERROR(directory.list());
+  // Before the first backup is there. Who made the directory may have been killed before this.
+  if (writing && directory.numbers_.empty()) HF_RETURN_IF_ERROR(sync_name_of(path));
   return directory;
 }
 

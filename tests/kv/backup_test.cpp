@@ -272,6 +272,32 @@ TEST_P(Backups, TheListComesIntoBeingWhenAllItNamesIsDurable) {
   EXPECT_FALSE(g_renamed_too_early);
 }
 
+std::string g_parent;
+bool g_parent_synced = false, g_list_before_parent = false;
+int watch_parent(Call call, int fd) {
+  if (call == Call::kDirectorySync && path_of(fd) == g_parent) g_parent_synced = true;
+  if (call == Call::kRename && is_watched(fd) && !g_parent_synced) g_list_before_parent = true;
+  return 0;
+}
+
+// The name of a new directory could go with the power, and all backups in it.
+TEST_P(Backups, ANewDirectoryIsDurableBeforeItsFirstBackup) {
+  auto store = open();
+  put_some(store, 0, 10);
+  for (const char* const slash : {"", "/"}) {
+    const std::string place = directory() + (*slash != 0 ? "2" : "");
+    g_watched = place;
+    g_parent = std::filesystem::canonical(std::filesystem::path(place).parent_path());
+    g_parent_synced = g_list_before_parent = false;
+    memory_detail::set_fault_hook(&watch_parent);
+    const auto done = backup(store, place + slash);
+    memory_detail::set_fault_hook(nullptr);
+    ASSERT_TRUE(done);
+    EXPECT_TRUE(g_parent_synced);
+    EXPECT_FALSE(g_list_before_parent);
+  }
+}
+
 int fail_writes(Call call, int fd) { return call == Call::kWrite && is_watched(fd) ? ENOSPC : 0; }
 
 TEST_P(Backups, AFullDiskLeavesTheOnesBefore) {
