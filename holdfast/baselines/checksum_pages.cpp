@@ -96,8 +96,8 @@ Result<std::unique_ptr<ChecksumPages>> ChecksumPages::create(Region& region, con
   HF_ASSIGN_OR_RETURN(superblock.store_id, random_id());
   superblock.checksum = superblock_checksum(superblock);
   const auto& persist = region.persist();
-  if (holdfast::blocks::page_detail::zero_lines(persist, base, data_at(options.pages)))
-    persist.fence();
+  holdfast::blocks::page_detail::zero_lines(persist, base, data_at(options.pages));
+  persist.fence();
   persist.copy(base, &superblock, offsetof(Superblock, magic));
   persist.store(reinterpret_cast<std::uint64_t*>(base + offsetof(Superblock, magic)), kMagic);
   persist.persist(base, sizeof superblock);

@@ -390,6 +390,37 @@ TEST_P(PageCrash, AStoreThatAKilledProcessCreatedStaysOnceItWasOpened) {
   EXPECT_TRUE(report.ok()) << report;
 }
 
+// A process was killed while it created a store over another one: the zeros for a header are in a
+// cache. The next creation found them, and wrote nothing back.
+TEST_P(PageCrash, WhatAKilledCreationZeroedIsZeroOnTheMediumBeforeThereIsAStore) {
+  PageRun run;
+  run.before = {{1, 0, 3}};
+  run.operations = {{10, 0, 3}};
+  auto protocol = run.protocol();
+  protocol.initial = {false, {}};
+  protocol.setup = [setup = protocol.setup](Region& region) {
+    setup(region);
+    erase_superblock(DurableWriter(region)).value();
+  };
+  protocol.workload = [run](Region& region, crash::Workload& workload) {
+    const page_detail::Geometry geometry{kSmallPageBytes, 1, 3, 4};
+    for (std::uint64_t slot = 0; slot < geometry.slots; ++slot) {
+      auto* const header =
+          reinterpret_cast<std::uint64_t*>(region.data() + geometry.header_at(slot));
+      Persist::none().store(header, 0);
+      Persist::none().store(header + 1, 0);
+    }
+    workload.perform(10, [&] { PageStore::create(region, whole(region), run.options).value(); });
+  };
+  protocol.check = [](const crash::Past<StoreState>& past, const StoreState& seen) -> std::string {
+    if (!seen.pages.empty()) return "a new store holds a page";
+    return past.operations.back().acknowledged() && !seen.exists ? "the store is gone" : "";
+  };
+  protocol.then = nullptr;
+  const auto report = crash::check(protocol, small_medium(GetParam()));
+  EXPECT_TRUE(report.ok()) << report;
+}
+
 // A process is killed in the middle of a flush, without a power loss: what it stored is in caches.
 // The next process sees it, goes on, and then the power fails.
 TEST_P(PageCrash, WhatAKilledProcessLeftInCachesIsDurableBeforeItIsBuiltOn) {

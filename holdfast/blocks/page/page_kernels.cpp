@@ -76,16 +76,14 @@ std::uint64_t write_record(const Persist& persist, std::byte* log, RecordHeader 
   return bytes;
 }
 
-bool zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes) {
+void zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes) {
   static constexpr std::byte kZeros[kCacheLineBytes] = {};
-  bool written = false;
   for (auto* line = begin; line < begin + bytes; line += kCacheLineBytes) {
-    if (std::memcmp(line, kZeros, kCacheLineBytes) == 0) continue;
-    persist.copy(line, kZeros, kCacheLineBytes);
+    // A line that is zero here may not be so on the medium, if a process that was killed stored it.
+    if (std::memcmp(line, kZeros, kCacheLineBytes) != 0)
+      persist.copy(line, kZeros, kCacheLineBytes);
     persist.write_back(line, kCacheLineBytes);
-    written = true;
   }
-  return written;
 }
 
 void prefetch_lines(const std::byte* slot, const LineSet& dirty) {

@@ -11,8 +11,7 @@
 namespace holdfast::blocks::page_detail {
 
 // Makes [begin, begin + bytes) zeros, whole lines: other media than new files hold leftovers.
-// Returns whether anything had to be written.
-bool zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes);
+void zero_lines(const Persist& persist, std::byte* begin, std::uint64_t bytes);
 
 // All of a page to a slot.
 void write_page(const Persist& persist, std::byte* slot, const std::byte* content,
