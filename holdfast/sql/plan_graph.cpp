@@ -82,6 +82,9 @@ bool take_key(Expression& condition, std::size_t left, std::size_t all, Join& jo
 Result<NodeId> PlanGraph::add(Operator what, std::vector<NodeId> inputs,
                               std::vector<Column> columns, bool updating) {
   Node node{std::move(what), std::move(columns), std::move(inputs), updating};
+  if (const auto* group = std::get_if<Group>(&node.what))
+    HF_CHECK(node.columns.size() ==
+             group->keys.size() + group->aggregates.size() + (group->windowed ? 3 : 0));
   // By the numbers of columns: a name may look like an expression.
   std::vector<std::string> numbers;
   for (const auto input : node.inputs) {

@@ -296,6 +296,8 @@ class SelectPlanner {
 
   Status group() {
     HF_ASSIGN_OR_RETURN(GroupKeys keys, bind_keys());
+    // Before anything counts the aggregates: OVER may be by some that are nowhere else.
+    HF_RETURN_IF_ERROR(overs_.bind_windows(scope(), aggregates_, true));
     const bool windowed = keys.start != kNoWindowColumn && keys.end != kNoWindowColumn;
     if (relation_.windowing && !windowed)
       return unsupported_at(select_.at, "grouping a window's rows without the window",
@@ -386,7 +388,6 @@ class SelectPlanner {
     for (auto& item : items_) {
       HF_ASSIGN_OR_RETURN(item, placed(std::move(item), group));
     }
-    HF_RETURN_IF_ERROR(overs_.bind_windows(scope(), aggregates_, true));
     for (auto* expression : overs_.expressions()) {
       HF_ASSIGN_OR_RETURN(*expression, placed(std::move(*expression), group));
     }

@@ -117,6 +117,8 @@ def random_query_of_sets(rand):
         lambda: f'SELECT CASE WHEN {marks} = 1 THEN 7 ELSE v % 2 END AS c, COUNT(*) AS n FROM ({inner}) x GROUP BY {sets}',
         lambda: f'SELECT k, v, d, n FROM (SELECT k, v, d, {ranking}() OVER (PARTITION BY k ORDER BY {order}) AS n FROM ({inner}) x) y WHERE {bound}',
         lambda: f'SELECT k, v FROM (SELECT k, v, {ranking}() OVER (ORDER BY {order}) AS n FROM ({inner}) x) y WHERE {bound}',
+        lambda: (f'SELECT k FROM (SELECT k, {ranking}() OVER ({rand.choice(["", "PARTITION BY COUNT(*) "])}ORDER BY '
+                 f'{rand.choice(["SUM(v)", "MAX(d)", "COUNT(DISTINCT v)"])} DESC NULLS LAST) AS n FROM ({inner}) x GROUP BY k) y WHERE {bound}'),
     ])()
 
 
