@@ -14,7 +14,9 @@ namespace {
 bool alike(const syntax::Expression& a, const syntax::Expression& b) {
   return a.form == b.form && a.name == b.name && a.qualifier == b.qualifier && a.text == b.text &&
          a.query == nullptr && b.query == nullptr && a.json == nullptr && b.json == nullptr &&
-         a.negated == b.negated && a.type == b.type && a.arguments.size() == b.arguments.size() &&
+         a.negated == b.negated && a.distinct == b.distinct && a.star == b.star &&
+         a.has_filter == b.has_filter && a.ignores_nulls == b.ignores_nulls && a.type == b.type &&
+         a.arguments.size() == b.arguments.size() &&
          std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(),
                     [](const auto& x, const auto& y) { return alike(*x, *y); });
 }
@@ -27,7 +29,8 @@ bool alike(const syntax::ExpressionPointer& a, const syntax::ExpressionPointer& 
 bool alike(const syntax::Over& a, const syntax::Over& b) {
   const auto same_key = [](const auto& x, const auto& y) { return alike(x, y); };
   const auto same_item = [](const auto& x, const auto& y) {
-    return x.descending == y.descending && alike(x.expression, y.expression);
+    return x.descending == y.descending && x.nulls_first == y.nulls_first &&
+           alike(x.expression, y.expression);
   };
   return a.has_frame == b.has_frame && a.rows == b.rows && alike(a.preceding, b.preceding) &&
          std::equal(a.partition_by.begin(), a.partition_by.end(), b.partition_by.begin(),

@@ -540,11 +540,12 @@ def check_by_hand(directory):
                        ("HOP(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '5' SECOND)", 'HOP wants SLIDE'),
                        ("TUMBLE(TABLE t, DESCRIPTOR(ts), SIZE => INTERVAL '5' SECOND, SIZE => INTERVAL '5' SECOND)", 'SIZE is there twice')):
         both(rows, timed, sums(call), said, code=2)
-    # OVER may be by aggregates that are not shown.
+    # OVER may be by aggregates that are not shown, and such that differ in DISTINCT only.
     rows = f'{at(1)},a,1\n{at(2)},a,1\n{at(3)},b,1\n{at(4)},b,2\n{at(5)},c,7\n'
     top = 'SELECT * FROM (SELECT k{}, {} AS r FROM t GROUP BY k) WHERE r <= 2'
     by_sum, minute = 'ROW_NUMBER() OVER (ORDER BY SUM(v) DESC)', "FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' MINUTE))"
     bounds = 'GROUP BY window_start, window_end'
+    over = 'COUNT(*) OVER (PARTITION BY COUNT({}v) ORDER BY window_time)'
     for compiled in ('never', 'wait'):
         both(rows, timed, top.format('', by_sum), 'c,1', 'b,2', compiled=compiled)
         both(rows, timed, top.format(', COUNT(*) AS c', by_sum), 'c,1,1', 'b,2,2', compiled=compiled)
@@ -552,6 +553,7 @@ def check_by_hand(directory):
         both(rows, timed, 'SELECT * FROM (SELECT k, window_start, window_end, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY '
              f'SUM(v) DESC) AS r {minute} {bounds}, k) WHERE r <= 2', f'c,{shown(0)},2020-01-01 00:01:00.000,1',
              f'b,{shown(0)},2020-01-01 00:01:00.000,2', compiled=compiled)
+        both(rows, timed, f"SELECT k, {over.format('')}, {over.format('DISTINCT ')} {minute} {bounds}, k", 'a,2,2', 'b,2,1', 'c,1,2', compiled=compiled)
     # A column may be called like an expression.
     both('1,2,9\n30,40,1\n', 'a BIGINT, b BIGINT, `(a + b)` BIGINT', "SELECT 'column' AS w, COUNT(*) AS n FROM t WHERE `(a + b)` > 5 UNION ALL "
          "SELECT 'sum', SUM(a) FROM t WHERE a + b > 5", 'column,1', 'sum,30')
