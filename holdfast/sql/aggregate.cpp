@@ -107,7 +107,7 @@ std::string text_of(const Aggregate& aggregate, const std::vector<std::string>& 
   text += aggregate.argument == nullptr ? "*" : text_of(*aggregate.argument, names);
   const auto& parameter = aggregate.parameter;
   if (!parameter.null) {
-    text += aggregate.kind == AggregateKind::kListAgg ? ", '" + escape(parameter.text) + "'"
+    text += aggregate.kind == AggregateKind::kListAgg ? ", " + quoted_text(parameter.text)
             : aggregate.kind == AggregateKind::kLag   ? ", " + text_of(parameter, kBigIntType)
                                                       : ", " + text_of(parameter, kDoubleType);
   }

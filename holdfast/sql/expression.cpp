@@ -44,25 +44,18 @@ bool is_infix(const Expression& expression) {
           operation == Operation::kConcat);
 }
 
-std::string literal_text(const Value& value, const Type& type) {
-  if (value.null) return "NULL";
-  if (type.is_nested()) {
-    // With its type: plans are told apart by their texts.
-    std::string text = name_of(type) + "[";
-    NestedReader reader(value.text, type);
-    Value part;
-    for (bool first = true; !reader.is_done(); first = false) {
-      const Type& part_type = reader.part_type();
-      if (!reader.next(part)) break;
-      text += (first ? "" : ", ") + literal_text(part, part_type);
-    }
-    return text + "]";
-  }
-  const std::string text = text_of(value, type);
-  if (type.kind == Kind::kString || type.is_time()) return quoted_text(text);
-  // A real is told from a decimal of the same digits.
-  if (type.is_real() && text.find('e') == std::string::npos) return text + "e0";
-  return type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : text;
+// "BIGINT ", where neither the literal's text nor what stands around it tells its type.
+std::string type_text(const Value& value, const Type& type, bool told) {
+  const bool says = type.is_real()    ? type == kDoubleType
+                    : type.is_exact() ? type == written_type(value.number, type.scale)
+                                      : !type.is_time();
+  return told || says ? "" : name_of(type) + " ";
+}
+
+// Two instants have one wall clock where a zone sets its clocks back.
+std::string instant_text(const Value& value, const Type& type) {
+  const auto read = value_of(text_of(value, type), type);
+  return read && read->number == value.number ? "" : " of " + text_of(value, kBigIntType) + " ms";
 }
 
 // Of what makes an instant or a wall clock: plans of two zones are told apart by their texts.
@@ -162,26 +155,121 @@ std::string quoted_text(std::string_view text) {
   return shown + "'";
 }
 
-std::string text_of(const Expression& expression, const std::vector<std::string>& names) {
+std::string literal_text(const Value& value, const Type& type, bool type_is_told) {
+  if (value.null)
+    return (type_is_told || type.kind == Kind::kNull ? "" : name_of(type) + " ") + "NULL";
+  if (type.is_nested()) {
+    // With its type: plans are told apart by their texts.
+    std::string text = name_of(type) + "[";
+    NestedReader reader(value.text, type);
+    Value part;
+    for (bool first = true; !reader.is_done(); first = false) {
+      const Type& part_type = reader.part_type();
+      if (!reader.next(part)) break;
+      text += (first ? "" : ", ") + literal_text(part, part_type, true);
+    }
+    return text + "]";
+  }
+  const std::string text = text_of(value, type);
+  const auto of_type = type_text(value, type, type_is_told);
+  if (type.zone != nullptr) return of_type + quoted_text(text) + instant_text(value, type);
+  if (type.kind == Kind::kString || type.is_time()) return of_type + quoted_text(text);
+  // A real is told from a decimal of the same digits.
+  if (type.is_real() && text.find('e') == std::string::npos) return of_type + text + "e0";
+  return type.kind == Kind::kInterval ? "INTERVAL " + text + " ms" : of_type + text;
+}
+
+namespace {
+
+bool is_null(const Expression& expression) {
+  return expression.operation == Operation::kLiteral && expression.literal.null;
+}
+
+// Whether an argument's type is known by the text of the others. `fits`: which of them have it.
+template <class Fits>
+bool others_tell(const Expression& expression, std::size_t argument, Fits fits) {
+  const bool null = is_null(*expression.arguments[argument]);
+  for (std::size_t i = 0; i < expression.arguments.size(); ++i) {
+    const auto& other = *expression.arguments[i];
+    if (i == argument || !fits(i)) continue;
+    if (other.operation != Operation::kLiteral || (null && !other.literal.null)) return true;
+  }
+  return false;
+}
+
+bool tells_scalar_argument(const Expression& call, std::size_t argument, bool told) {
+  const auto& function = scalar_functions()[call.column];
+  if (function.takes != "*") return function.takes[argument] != 'n';
+  return function.type.kind != Kind::kNull || told ||
+         others_tell(call, argument, [](std::size_t) { return true; });
+}
+
+bool tells_nested_argument(const Expression& call, std::size_t argument) {
+  const auto name = nested_functions()[call.column].name;
+  if (name == "ROW") return false;
+  if (name == "ARRAY") return others_tell(call, argument, [](std::size_t) { return true; });
+  if (name == "MAP")
+    return others_tell(call, argument, [&](std::size_t i) { return i % 2 == argument % 2; });
+  return call.arguments[argument]->operation == Operation::kLiteral;
+}
+
+// Whether the type of an argument is known by what is shown around it. `told`: that of the whole.
+bool tells_argument(const Expression& expression, std::size_t argument, bool told) {
+  const auto any = [](std::size_t) { return true; };
+  const bool literal = expression.arguments[argument]->operation == Operation::kLiteral;
+  const auto last = expression.arguments.size() - 1;
+  switch (expression.operation) {
+    case Operation::kAdd:
+    case Operation::kSubtract:
+    case Operation::kMultiply:
+    case Operation::kDivide:
+    case Operation::kModulo:
+    case Operation::kNegate:
+    case Operation::kAbsolute:  // Decimals have their own scales, all others the result's type.
+      return expression.type.kind != Kind::kDecimal &&
+             (told || (literal && others_tell(expression, argument, any)));
+    case Operation::kCase: {
+      const auto is_answer = [&](std::size_t i) { return i % 2 == 1 || i == last; };
+      return is_answer(argument) &&
+             (told || (literal && others_tell(expression, argument, is_answer)));
+    }
+    case Operation::kRound: return argument == 1;
+    case Operation::kCast:
+    case Operation::kTryCast:
+    case Operation::kFloor:
+    case Operation::kCeil:
+    case Operation::kIsNull: return false;
+    case Operation::kScalarCall: return tells_scalar_argument(expression, argument, told);
+    case Operation::kNestedCall: return tells_nested_argument(expression, argument);
+    default: return literal;  // Of a type that goes with the operation, or with the other side.
+  }
+}
+
+}  // namespace
+
+std::string text_of(const Expression& expression, const std::vector<std::string>& names,
+                    bool type_is_told) {
   if (expression.operation == Operation::kColumn) {
     return expression.column < names.size() ? names[expression.column]
                                             : "#" + std::to_string(expression.column);
   }
   if (expression.operation == Operation::kLiteral)
-    return literal_text(expression.literal, expression.type);
+    return literal_text(expression.literal, expression.type, type_is_told);
+  const auto argument = [&](std::size_t i) {
+    return text_of(*expression.arguments[i], names, tells_argument(expression, i, type_is_told));
+  };
   const std::string name(
       expression.operation == Operation::kPrepared     ? expression.prepared->text()
       : expression.operation == Operation::kScalarCall ? scalar_functions()[expression.column].name
       : expression.operation == Operation::kNestedCall ? nested_functions()[expression.column].name
                                                        : name_of(expression.operation));
   if (is_infix(expression)) {
-    return "(" + text_of(*expression.arguments[0], names) + " " + name + " " +
-           text_of(*expression.arguments[1], names) + ")";
+    return "(" + argument(0) + " " + name + " " + argument(1) + ")";
   }
   std::string text = name + "(";
   if (expression.operation == Operation::kExtract) text += expression.literal.text + " FROM ";
   for (std::size_t i = 0; i < expression.arguments.size(); ++i)
-    text += (i == 0 ? "" : ", ") + text_of(*expression.arguments[i], names);
+    text += (i == 0 ? "" : ", ") + argument(i);
   const bool cast =
       expression.operation == Operation::kCast || expression.operation == Operation::kTryCast;
   if (cast) text += " AS " + name_of(expression.type);

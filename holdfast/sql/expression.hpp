@@ -107,8 +107,13 @@ bool equal(const Expression& left, const Expression& right);
 // A literal of a text: different texts are shown differently, whatever their length, since plans
 // are told apart by it.
 std::string quoted_text(std::string_view text);
-// For people and fingerprints: "(price * 2)", with columns by these names.
-std::string text_of(const Expression& expression, const std::vector<std::string>& names);
+// Different values of a type are shown differently, and so are those of other types unless what
+// stands around it has told the type.
+std::string literal_text(const Value& value, const Type& type, bool type_is_told);
+// For people and fingerprints: "(price * 2)", with columns by these names. A literal is shown with
+// its type where neither its text nor the rest tells it: "(price / DECIMAL(1, 0) 3)".
+std::string text_of(const Expression& expression, const std::vector<std::string>& names,
+                    bool type_is_told = false);
 // The same, with expression i of `columns` in the place of column i.
 ExpressionPointer replaced(const Expression& expression,
                            const std::vector<ExpressionPointer>& columns);

@@ -1,6 +1,4 @@
 // Literals that are not of one type.
-#include <algorithm>
-
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/binder.hpp>
 
@@ -17,11 +15,8 @@ Result<ExpressionPointer> number_literal(const syntax::Expression& e) {
       static_cast<std::uint32_t>(point == std::string::npos ? 0 : e.text.size() - point - 1);
   const auto digits = scale > kMaxDigits ? std::nullopt : decimal_of(e.text, scale);
   if (!digits) return error_at(e.at, "a number has more than 38 digits");
-  Type type = decimal_type(std::max(digits_of(*digits), std::max(scale, 1u)), scale);
-  if (point == std::string::npos) {
-    if (in_range(*digits, Kind::kBigInt)) type = kBigIntType;
-    if (in_range(*digits, Kind::kInt)) type = kIntType;
-  }
+  Type type = written_type(*digits, scale);
+  if (point != std::string::npos && scale == 0) type = decimal_type(digits_of(*digits), 0);  // 3.
   return literal_of(Value::of(*digits), type, e.at);
 }
 

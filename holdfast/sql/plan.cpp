@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/nested.hpp>
@@ -16,6 +17,18 @@ std::string joined(const std::vector<std::string>& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : ", ") + parts[i];
   return text;
+}
+
+// The type of a literal of this text, where it is one of an exact number.
+std::optional<Type> type_of_number(std::string_view text) {
+  const auto digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const auto point = digits.find('.');
+  const auto scale = point == std::string_view::npos ? 0 : digits.size() - point - 1;
+  if (digits.find_first_not_of(".0123456789") != std::string_view::npos || scale > kMaxDigits)
+    return std::nullopt;
+  const auto number = decimal_of(text, static_cast<std::uint32_t>(scale));
+  if (!number) return std::nullopt;
+  return written_type(*number, static_cast<std::uint32_t>(scale));
 }
 
 std::string ms(std::int64_t number) { return std::to_string(number) + " ms"; }
@@ -36,7 +49,7 @@ std::string text_of(const Table& table) {
   const auto names = names_of(table.columns);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     columns.push_back(names[i] + " " + name_of(table.columns[i].type));
-    if (table.computed[i]) columns.back() += " AS " + text_of(*table.computed[i], names);
+    if (table.computed[i]) columns.back() += " AS " + text_of(*table.computed[i], names, true);
   }
   if (table.has_watermark)
     columns.push_back("WATERMARK FOR " + names[table.time_column] + " AS " +
@@ -61,17 +74,17 @@ class Describe {
     for (const auto& row : literals.rows) {
       std::vector<std::string> values;
       for (std::size_t i = 0; i < row.size(); ++i)
-        values.push_back(row[i].null ? "NULL" : "'" + escape(value(row, i), 4096) + "'");
+        values.push_back(value(row, i));
       rows.push_back("(" + joined(values) + ")");
     }
-    return "Values " + joined(rows);
+    return "Values " + joined(rows) + types_of(literals);
   }
   std::string operator()(const Filter& filter) const { return "Filter " + text(filter.predicate); }
   std::string operator()(const Project& project) const {
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < project.expressions.size(); ++i)
-      parts.push_back(text(project.expressions[i]) + " AS " + node_.columns[i].name + " " +
-                      name_of(node_.columns[i].type));
+      parts.push_back(sql::text_of(*project.expressions[i], names_, true) + " AS " +
+                      node_.columns[i].name + " " + name_of(node_.columns[i].type));
     return "Project " + joined(parts);
   }
   std::string operator()(const AssignWindows& windows) const {
@@ -156,8 +169,33 @@ class Describe {
   std::string operator()(const Materialize&) const { return "Materialize"; }
 
  private:
+  // Of VALUES, in quotes whatever it is.
   std::string value(const Row& row, std::size_t i) const {
-    return sql::text_of(row[i], node_.columns[i].type);
+    const auto& type = node_.columns[i].type;
+    const bool quoted = row[i].null || type.is_nested() || type.zone != nullptr;
+    return quoted ? literal_text(row[i], type, true) : quoted_text(sql::text_of(row[i], type));
+  }
+  // Of its columns, unless all are of the types that the values seem to have.
+  std::string types_of(const Literals& literals) const {
+    std::vector<std::string> types;
+    bool told = true;
+    for (std::size_t i = 0; i < node_.columns.size(); ++i) {
+      types.push_back(name_of(node_.columns[i].type));
+      told = told && node_.columns[i].type == seen_type(literals, i);
+    }
+    return told ? "" : " of (" + joined(types) + ")";
+  }
+  // That of numbers without an exponent, else STRING.
+  Type seen_type(const Literals& literals, std::size_t column) const {
+    const auto& type = node_.columns[column].type;
+    Type seen;
+    for (const auto& row : literals.rows) {
+      if (row[column].null) continue;
+      const auto number = type_of_number(sql::text_of(row[column], type));
+      if (!number) return kStringType;
+      seen = *common_type(seen, *number);
+    }
+    return seen.kind == Kind::kNull ? kStringType : seen;
   }
   std::string text(const ExpressionPointer& expression) const {
     return sql::text_of(*expression, names_);

@@ -1,5 +1,6 @@
 #include "value.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -227,3 +228,9 @@ std::int64_t wrapped(Int128 value, Kind kind) {
 bool in_range(Int128 value, Kind kind) { return wrapped(value, kind) == value; }
 
 }  // namespace holdfast::sql
+Type written_type(Int128 number, std::uint32_t scale) {
+  if (scale == 0 && in_range(number, Kind::kInt)) return kIntType;
+  if (scale == 0 && in_range(number, Kind::kBigInt)) return kBigIntType;
+  return decimal_type(std::max({digits_of(number), scale, 1u}), scale);
+}
+

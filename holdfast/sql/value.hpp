@@ -72,5 +72,7 @@ std::string in_small(std::string_view text);  // The letters of ASCII.
 // An integer in its type's range, by the rule of two's complement: 128 becomes -128 of TINYINT.
 std::int64_t wrapped(Int128 value, Kind kind);
 bool in_range(Int128 value, Kind kind);
+// The type of a literal of an exact number with so many digits behind the point.
+Type written_type(Int128 number, std::uint32_t scale);
 
 }  // namespace holdfast::sql
