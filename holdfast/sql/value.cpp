@@ -42,14 +42,33 @@ std::optional<Value> integer_of(std::string_view text, Kind kind) {
   return Value::of(number);
 }
 
-// Rounded once. Beyond the range of the type there is none.
+// Of a number that a type has no place for: it is too small, not too large.
+bool is_tiny(std::string_view number) {
+  const auto end = number.find_first_of("eE");
+  const auto digits = number.substr(0, end);
+  const auto point = std::min(digits.find('.'), digits.size());
+  const Int128 place = static_cast<Int128>(point) - digits.find_first_of("123456789");
+  if (end == std::string_view::npos) return place <= 0;
+  auto power = number.substr(end + 1);
+  std::int64_t exponent = 0;
+  if (power.starts_with('+')) power.remove_prefix(1);
+  // One of more digits than fit decides alone.
+  if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec != std::errc())
+    return power.starts_with('-');
+  return exponent + place <= 0;
+}
+
+// Rounded once: what is too small is 0. What is too large is none.
 template <class Real>
 std::optional<Value> real_of(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   Real number = 0;
   const auto end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, number);
-  if (code != std::errc() || stop != end) return std::nullopt;
+  if (stop != end) return std::nullopt;
+  if (code == std::errc::result_out_of_range && is_tiny(text))
+    return Value::of_real(text.starts_with('-') ? -0.0 : 0.0);
+  if (code != std::errc()) return std::nullopt;
   return Value::of_real(static_cast<double>(number));
 }
 
@@ -227,10 +246,10 @@ std::int64_t wrapped(Int128 value, Kind kind) {
 
 bool in_range(Int128 value, Kind kind) { return wrapped(value, kind) == value; }
 
-}  // namespace holdfast::sql
 Type written_type(Int128 number, std::uint32_t scale) {
   if (scale == 0 && in_range(number, Kind::kInt)) return kIntType;
   if (scale == 0 && in_range(number, Kind::kBigInt)) return kBigIntType;
   return decimal_type(std::max({digits_of(number), scale, 1u}), scale);
 }
 
+}  // namespace holdfast::sql

@@ -56,6 +56,25 @@ TEST(Expression, ErrorsInsteadOfWrongValues) {
   EXPECT_NE(answer("biig").find("did you mean big?"), std::string::npos);
 }
 
+// They were no numbers. Java's are 0, and so are those of JSON.
+TEST(Expression, NumbersThatAreTooSmallForTheirTypeAreZero) {
+  check({{"1e-400", "DOUBLE 0.0"},
+         {"CAST('-1e-400' AS DOUBLE)", "DOUBLE -0.0"},
+         {"CAST('2.4e-324' AS DOUBLE)", "DOUBLE 0.0"},
+         {"CAST('3e-324' AS DOUBLE)", "DOUBLE 5e-324"},
+         {"CAST('1e-46' AS FLOAT)", "FLOAT 0.0"},
+         {"CAST('0.0000001e-40' AS FLOAT)", "FLOAT 0.0"},
+         {"CAST('1000000e-60' AS FLOAT)", "FLOAT 0.0"},
+         {"CAST('1E-99999999999999999999' AS DOUBLE)", "DOUBLE 0.0"},
+         {"TRY_CAST('1e400' AS DOUBLE)", "DOUBLE NULL"},
+         {"TRY_CAST('-1e39' AS FLOAT)", "FLOAT NULL"},
+         {"TRY_CAST('0.0000001e+48' AS FLOAT)", "FLOAT NULL"},
+         {"TRY_CAST('1e99999999999999999999' AS DOUBLE)", "DOUBLE NULL"},
+         {"TRY_CAST('1e-400x' AS DOUBLE)", "DOUBLE NULL"}});
+  EXPECT_EQ(value_of(std::string("0.") + std::string(400, '0') + "1", kDoubleType)->real, 0);
+  EXPECT_EQ(value_of(std::string(400, '9'), kDoubleType), std::nullopt);
+}
+
 TEST(Expression, Casts) {
   check({{"CAST(1.5 AS INT)", "INT 1"},
          {"CAST(-1.5 AS INT)", "INT -1"},
