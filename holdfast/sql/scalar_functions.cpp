@@ -93,10 +93,12 @@ const char* replace(Arguments a, const Type&, Value& out) {
   std::size_t at = 0;
   for (;;) {
     const auto found = text.find(from, at);
-    result += text.substr(at, found - at);
-    if (found == std::string_view::npos) break;
+    const bool last = found == std::string_view::npos;
+    const auto before = text.substr(at, found - at);
+    if (result.size() + before.size() + (last ? 0 : to.size()) > kMaxMadeText) return kTooLong;
+    result += before;
+    if (last) break;
     result += to;
-    if (result.size() > kMaxMadeText) return kTooLong;
     at = found + from.size();
   }
   out = Value::of_text(std::move(result));
@@ -300,10 +302,10 @@ const char* timestamp_add(Arguments a, const Type&, Value& out) {
 }
 
 // Whole units from the second to the third, toward zero.
-const char* timestamp_diff(Arguments a, const Type&, Value& out) {
+const char* timestamp_diff(Arguments a, const Type& type, Value& out) {
   const auto from = whole(a[1]), to = whole(a[2]);
   if (const auto unit = ms_of(a[0].text); unit != 0)
-    return out = Value::of(wrapped((to - from) / unit, Kind::kInt)), nullptr;
+    return out = Value::of(wrapped((to - from) / unit, type.kind)), nullptr;
   const auto low = std::min(from, to), high = std::max(from, to);
   const auto first = date_of(floor_divide(low, kDayMs)), last = date_of(floor_divide(high, kDayMs));
   auto months = (last.year - first.year) * 12 + static_cast<std::int64_t>(last.month) -

@@ -397,5 +397,19 @@ TEST(Expression, ValueOfACaseMayBeAnyExpression) {
   EXPECT_NE(answer(deep).find("too long"), std::string::npos);
 }
 
+// The text behind the last one was not counted.
+TEST(Expression, ReplaceMakesNoTextLongerThan16MiB) {
+  const auto replaced = [](const std::string& text) {
+    return answer("CHAR_LENGTH(REPLACE(" + text + "))");
+  };
+  EXPECT_EQ(replaced("'b' || REPEAT('a', 16777214), 'b', 'cc'"), "INT 16777216");
+  EXPECT_NE(
+      replaced("'b' || REPEAT('a', 16777215), 'b', 'cc'").find("a text is longer than 16 MiB"),
+      std::string::npos);
+  EXPECT_NE(replaced("'b' || REPEAT('a', 16777215), 'b', REPEAT('c', 16777215)")
+                .find("a text is longer than 16 MiB"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace holdfast::sql
