@@ -54,7 +54,7 @@ void come_and_go(Random& random, std::uint64_t rows, std::uint64_t at_once) {
     } else {
       ASSERT_FALSE(model.contains(bytes_of_row(row)));
       const auto items = bag.in_order(pool);
-      if (items.empty()) continue;
+      if (items.size() == 0) continue;
       auto& any = *items[random.below(items.size())];
       ASSERT_EQ(model.erase(bytes_of_row(any.row())), 1u);
       bag.erase(pool, any);
@@ -65,8 +65,8 @@ void come_and_go(Random& random, std::uint64_t rows, std::uint64_t at_once) {
     }
   }
   ASSERT_EQ(content(pool, bag), model);
-  while (!bag.in_order(pool).empty())
-    bag.erase(pool, *bag.in_order(pool).front());
+  while (bag.in_order(pool).size() != 0)
+    bag.erase(pool, *bag.in_order(pool)[0]);
   EXPECT_TRUE(bag.empty());
 }
 
@@ -83,11 +83,11 @@ TEST(Bag, ARowThatComesAndGoesTakesNoMemory) {
   const auto row = [](std::int64_t number) { return BagRow(some(number), Maybe<Text>{}); };
   for (std::int64_t i = 0; i < 1'000; ++i)
     bag.add(pool, row(2 * i), 1, {});
-  const auto* const place = bag.in_order(pool).data();
+  const auto* const place = bag.in_order(pool).begin().at;
   for (std::int64_t i = 0; i < 1'000; ++i) {
     bag.add(pool, row(2 * i + 1), 1, {});
     bag.erase(pool, *bag.find(pool, row(2 * i + 1)));
-    ASSERT_EQ(bag.in_order(pool).data(), place);
+    ASSERT_EQ(bag.in_order(pool).begin().at, place);
     ASSERT_EQ(bag.in_order(pool).size(), 1'000u);
   }
 }

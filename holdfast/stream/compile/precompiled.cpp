@@ -17,10 +17,13 @@ namespace {
 constexpr const char* kEnding = ".gch";         // Where both compilers look.
 constexpr std::chrono::milliseconds kTick{50};  // Between two looks at the compiler.
 
+// Those of sql come with the others, where these want them.
 std::string text_that_includes_all(const std::string& defined) {
   std::string text = "#define " + defined + "\n";
-  for (const auto& header : kRuntimeHeaders)
-    text += "#include <" + std::string(header.path) + ">\n";
+  for (const auto& header : kRuntimeHeaders) {
+    if (!header.path.starts_with("holdfast/sql/"))
+      text += "#include <" + std::string(header.path) + ">\n";
+  }
   return text;
 }
 

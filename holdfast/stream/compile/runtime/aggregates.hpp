@@ -214,8 +214,9 @@ class SumOfReals {
  private:
   void add_number(double value) {
     const double sum = sum_ + value;
-    if (std::isfinite(sum))
-      lost_ += std::fabs(sum_) >= std::fabs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
+    if (__builtin_isfinite(sum))
+      lost_ += __builtin_fabs(sum_) >= __builtin_fabs(value) ? (sum_ - sum) + value
+                                                             : (value - sum) + sum_;
     sum_ = sum;
   }
 
@@ -288,40 +289,6 @@ template <class T>
 inline constexpr bool merges_exactly<AverageOfIntegers<T>> = true;
 template <class T, bool kMax>
 inline constexpr bool merges_exactly<Extreme<T, kMax>> = true;
-
-// The parts that hold the values of an aggregate, if the state of a changing group has them so.
-class HasParts {
- public:
-  // What a checkpoint needs of `values`, from many of them on: as ValueParts::put().
-  template <class All, class Put, class Erase>
-  bool put_parts(std::size_t values, const All& all, const Put& put, const Erase& erase) {
-    if (parts_ == nullptr && values <= ValueParts::kMostWhole) return true;
-    if (parts_ == nullptr) parts_ = std::make_unique<ValueParts>();
-    return parts_->put(values, all, put, erase);
-  }
-  template <class Visit>
-  void for_each_part(const Visit& visit) const {
-    if (parts_ != nullptr) parts_->for_each(visit);
-  }
-  bool has_parts() const { return parts_ != nullptr; }
-
- protected:
-  // What stands in the entry where the values are in parts.
-  bool expect_parts(Text& bytes) {
-    std::uint32_t count = 0;
-    if (!take_raw(bytes, count)) return false;
-    parts_ = std::make_unique<ValueParts>();
-    parts_->expect(count);
-    return true;
-  }
-  std::uint64_t bytes_of_parts() const { return parts_ == nullptr ? 0 : parts_->bytes(); }
-  void note(const std::string& value, std::int64_t change) {
-    if (parts_ != nullptr) [[unlikely]]
-      parts_->note({value.data(), value.size()}, change);
-  }
-
-  std::unique_ptr<ValueParts> parts_;
-};
 
 // An aggregate of different values only.
 //

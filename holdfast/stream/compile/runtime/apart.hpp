@@ -8,6 +8,10 @@
 //   HF_APART void Places::sort() {…}
 //   #endif
 //
+// For each query a compiler instantiates all templates that other inline functions of headers
+// use, called or not. So only what is small and often called is inline, and it uses few templates
+// of std. <cmath> has a hundred of these: none of these headers includes it.
+//
 // HOLDFAST_APART        the query is linked to it
 // HOLDFAST_APART_HERE   this is it: all functions are there, whoever calls them
 #pragma once

@@ -8,50 +8,66 @@
 //        row came or goes; after n rows came at once, find() sorts these and goes over all.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
+#include <holdfast/stream/compile/runtime/apart.hpp>
 #include <holdfast/stream/compile/runtime/changes.hpp>
 #include <holdfast/stream/compile/runtime/pool.hpp>
 
+#ifndef HOLDFAST_APART
+#include <algorithm>
+#include <bit>
+#include <vector>
+#endif
+
 namespace holdfast::query {
 
-// ---- Pointers in the order of what they point to. Once in a query, whatever the bags have: a sort
-// is what a compiler takes longest for ----
+// Items whatever their rows are: all that is done with them but to make them, and to compare them.
+class AnyBag {
+ public:
+  struct AnyItem {
+    AnyItem* older;
+  };
+  struct Rules {
+    int (*compare)(const AnyItem& a, const AnyItem& b);  // Their rows.
+    int (*compare_with)(const AnyItem& item, const void* row);
+    void (*add_to)(Pool& pool, AnyItem& first, AnyItem& later);  // The later one goes.
+  };
 
-using IsBeforeAt = bool(const void* a, const void* b);
+  bool empty() const { return fresh_ == nullptr && size_ == 0; }
 
-// Two parts that are in order, the second behind `middle`; equal ones stay as they are. `other` has
-// room for the first.
-inline void merge_parts(void** all, std::size_t middle, std::size_t count, void** other,
-                        IsBeforeAt* is_before) {
-  if (middle == 0 || middle == count || !is_before(all[middle], all[middle - 1])) return;
-  std::copy(all, all + middle, other);
-  std::size_t to = 0, second = middle;
-  for (std::size_t first = 0; first < middle;) {
-    const bool second_next = second < count && is_before(all[second], other[first]);
-    all[to++] = second_next ? all[second++] : other[first++];
+ protected:
+  void add(AnyItem* item) { fresh_ = item; }
+  AnyItem* newest() const { return fresh_; }
+  // Valid until the next call of another function.
+  std::span<AnyItem* const> in_order(Pool& pool, const Rules& rules) {
+    if (fresh_ != nullptr) settle(pool, rules);
+    return {data(), size_};
   }
-}
-[[gnu::noinline]] inline void sort_parts(void** all, std::size_t count, void** other,
-                                         IsBeforeAt* is_before) {
-  if (count < 2) return;
-  const std::size_t middle = count / 2;
-  sort_parts(all, middle, other, is_before);
-  sort_parts(all + middle, count - middle, other, is_before);
-  merge_parts(all, middle, count, other, is_before);
-}
-// The first `sorted` are in order. Then all are; equal ones stay as they are.
-[[gnu::noinline]] inline void sort_behind(std::vector<void*>& all, std::size_t sorted,
-                                          IsBeforeAt* is_before) {
-  std::vector<void*> other(all.size());
-  sort_parts(all.data() + sorted, all.size() - sorted, other.data(), is_before);
-  merge_parts(all.data(), sorted, all.size(), other.data(), is_before);
-}
+  // None: null.
+  AnyItem* find(Pool& pool, const Rules& rules, const void* row);
+  // An item that find() or in_order() gave; its memory is the caller's.
+  void remove(Pool& pool, const Rules& rules, const AnyItem& item);
+
+ private:
+  static std::size_t room(std::size_t size);
+  AnyItem** data() { return size_ > 1 ? many_ : &one_; }
+  void settle(Pool& pool, const Rules& rules);
+  void settle_many(Pool& pool, const Rules& rules);
+  template <class IsBefore>
+  std::size_t count_before(const IsBefore& is_before);
+  void insert(Pool& pool, std::size_t at, AnyItem* item);
+  void keep(Pool& pool, AnyItem** items, std::size_t size);
+
+  AnyItem* fresh_ = nullptr;  // The newest of those that have no place yet.
+  union {
+    AnyItem* one_ = nullptr;  // If size_ is 1;
+    AnyItem** many_;          // if it is more.
+  };
+  std::uint32_t size_ = 0;
+};
 
 // What a join knows of a row beside how often it is there.
 template <class AnyMark>
@@ -75,17 +91,16 @@ struct GroupNumber {
 struct NoGroupNumber {};
 
 template <class Row, class Notes = Noted<Mark>, class Group = NoGroupNumber>
-class Bag {
+class Bag : public AnyBag {
  public:
-  struct Item {
-    Item* older;
+  struct Item : AnyItem {
     [[no_unique_address]] Packed<Row> packed;  // Its texts are behind the item.
     std::uint64_t times : 48;                  // In what the packed row leaves of a word.
     [[no_unique_address]] Notes notes;
     [[no_unique_address]] Group group;
 
-    Item(Item* before, const Row& row, std::int64_t count, const Notes& known)
-        : older(before),
+    Item(AnyItem* before, const Row& row, std::int64_t count, const Notes& known)
+        : AnyItem{before},
           packed(row),
           times(static_cast<std::uint64_t>(count) & kMost),
           notes(known) {}
@@ -95,124 +110,149 @@ class Bag {
 
     static constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 16;
   };
+  // Items in the order of their rows.
+  class Items {
+   public:
+    explicit Items(std::span<AnyItem* const> items) : items_(items) {}
 
-  bool empty() const { return fresh_ == nullptr && size_ == 0; }
+    struct Iterator {
+      AnyItem* const* at;
+      Item* operator*() const { return static_cast<Item*>(*at); }
+      Iterator& operator++() { return ++at, *this; }
+      bool operator==(const Iterator& other) const { return at == other.at; }
+    };
+    Iterator begin() const { return {items_.data()}; }
+    Iterator end() const { return {items_.data() + items_.size()}; }
+    std::size_t size() const { return items_.size(); }
+    Item* operator[](std::size_t number) const { return static_cast<Item*>(items_[number]); }
+
+   private:
+    std::span<AnyItem* const> items_;
+  };
+
   // Valid until the next call of another function.
   Item& add(Pool& pool, const Row& row, std::int64_t count, const Notes& notes) {
     auto* const place = pool.take(bytes_of(row));
-    auto* const item = new (place) Item(fresh_, row, count, notes);
+    auto* const item = new (place) Item(newest(), row, count, notes);
     if constexpr (Row::kTexts) item->packed.move_texts(reinterpret_cast<char*>(item + 1));
-    return *(fresh_ = item);
+    AnyBag::add(item);
+    return *item;
   }
-  std::span<Item* const> in_order(Pool& pool) {
-    if (fresh_ != nullptr) settle(pool);
-    return {data(), size_};
-  }
+  Items in_order(Pool& pool) { return Items(AnyBag::in_order(pool, kRules)); }
   // None: null.
   Item* find(Pool& pool, const Row& row) {
-    const auto items = in_order(pool);
-    const std::size_t at = place_of(row);
-    return is_at(at, row) ? items[at] : nullptr;
+    return static_cast<Item*>(AnyBag::find(pool, kRules, &row));
   }
   // An item that find() or in_order() gave.
   void erase(Pool& pool, Item& item) {
-    remove(pool, place_of(item.row()));
+    remove(pool, kRules, item);
     release(pool, item);
   }
 
  private:
-  static const Item& item_at(const void* place) { return *static_cast<const Item*>(place); }
+  static const Item& of(const AnyItem& item) { return static_cast<const Item&>(item); }
   static std::size_t bytes_of(const Row& row) { return sizeof(Item) + row.text_bytes(); }
   static void release(Pool& pool, Item& item) { pool.give(&item, bytes_of(item.row())); }
-  static std::size_t room(std::size_t size) { return std::bit_ceil(size) * sizeof(Item*); }
-  Item** data() { return size_ > 1 ? many_ : &one_; }
-  // Where a row stands, or would.
-  std::size_t place_of(const Row& row) {
-    const auto less = [](const Item* item, const Row& key) {
-      return Row::compare(item->row(), key) < 0;
-    };
-    return static_cast<std::size_t>(std::lower_bound(data(), data() + size_, row, less) - data());
-  }
-  bool is_at(std::size_t at, const Row& row) {
-    return at < size_ && Row::compare(data()[at]->row(), row) == 0;
-  }
-  void insert(Pool& pool, std::size_t at, Item* item) {
-    Item** const from = data();
-    const bool moves = size_ == 1 || room(size_) != room(size_ + 1);
-    Item** const to = moves ? static_cast<Item**>(pool.take(room(size_ + 1))) : from;
-    std::copy_backward(from + at, from + size_, to + size_ + 1);
-    if (moves) std::copy(from, from + at, to);
-    to[at] = item;
-    keep(pool, to, size_ + 1);
-  }
-  void remove(Pool& pool, std::size_t at) {
-    Item** const from = data();
-    const bool moves = size_ > 2 && room(size_) != room(size_ - 1);
-    Item** const to = moves ? static_cast<Item**>(pool.take(room(size_ - 1))) : from;
-    if (moves) std::copy(from, from + at, to);
-    std::copy(from + at + 1, from + size_, to + at);
-    keep(pool, to, size_ - 1);
-  }
-  // The items stand at `items` now: the room that they had, or another of the pool's.
-  void keep(Pool& pool, Item** items, std::size_t size) {
-    Item** const had = size_ > 1 ? many_ : nullptr;
-    const std::size_t had_room = room(size_);
-    size_ = static_cast<std::uint32_t>(size);
-    if (size > 1) {
-      many_ = items;
-    } else if (size == 1) {
-      one_ = *items;
-    }
-    if (had != nullptr && (size < 2 || items != had)) pool.give(had, had_room);
-  }
 
-  [[gnu::noinline]] void settle(Pool& pool) {
-    if (size_ == 0 && fresh_->older == nullptr) {
-      one_ = std::exchange(fresh_, nullptr);
-      size_ = 1;
-      return;
-    }
-    if (fresh_->older == nullptr) {
-      auto* const item = std::exchange(fresh_, nullptr);
-      const std::size_t at = place_of(item->row());
-      return is_at(at, item->row()) ? add_to(pool, *data()[at], *item) : insert(pool, at, item);
-    }
-    std::vector<void*> all(data(), data() + size_);
-    for (auto* item = std::exchange(fresh_, nullptr); item != nullptr; item = item->older)
-      all.push_back(item);
-    std::reverse(all.begin() + size_, all.end());
-    sort_behind(all, size_, [](const void* a, const void* b) {
-      return Row::compare(item_at(a).row(), item_at(b).row()) < 0;
-    });
-    std::size_t kept = 0;
-    for (std::size_t i = 1; i < all.size(); ++i) {
-      auto& last = *static_cast<Item*>(all[kept]);
-      auto& item = *static_cast<Item*>(all[i]);
-      if (Row::compare(last.row(), item.row()) == 0)
-        add_to(pool, last, item);
-      else
-        all[++kept] = &item;
-    }
-    const std::size_t size = kept + 1;
-    auto* one = static_cast<Item*>(all.front());
-    Item** const items = size > 1 ? static_cast<Item**>(pool.take(room(size))) : &one;
-    for (std::size_t i = 0; i < size; ++i)
-      items[i] = static_cast<Item*>(all[i]);
-    keep(pool, items, size);
+  static int compare(const AnyItem& a, const AnyItem& b) {
+    return Row::compare(of(a).row(), of(b).row());
+  }
+  static int compare_with(const AnyItem& item, const void* row) {
+    return Row::compare(of(item).row(), *static_cast<const Row*>(row));
   }
   // The same row, which came later: the store may know of the first.
-  static void add_to(Pool& pool, Item& first, Item& later) {
-    first.add(later.count());
-    first.notes.mark.change_with(later.notes.mark);
-    release(pool, later);
+  static void add_to(Pool& pool, AnyItem& first, AnyItem& later) {
+    auto& item = static_cast<Item&>(first);
+    item.add(of(later).count());
+    item.notes.mark.change_with(of(later).notes.mark);
+    release(pool, static_cast<Item&>(later));
   }
-
-  Item* fresh_ = nullptr;  // The newest of those that have no place yet.
-  union {
-    Item* one_ = nullptr;  // If size_ is 1;
-    Item** many_;          // if it is more.
-  };
-  std::uint32_t size_ = 0;
+  static constexpr Rules kRules = {compare, compare_with, add_to};
 };
+
+#ifndef HOLDFAST_APART
+
+HF_APART AnyBag::AnyItem* AnyBag::find(Pool& pool, const Rules& rules, const void* row) {
+  const auto items = in_order(pool, rules);
+  const auto at = count_before([&](const auto& item) { return rules.compare_with(item, row) < 0; });
+  return at < items.size() && rules.compare_with(*items[at], row) == 0 ? items[at] : nullptr;
+}
+HF_APART void AnyBag::remove(Pool& pool, const Rules& rules, const AnyItem& item) {
+  const auto at = count_before([&](const auto& other) { return rules.compare(other, item) < 0; });
+  AnyItem** const from = data();
+  const bool moves = size_ > 2 && room(size_) != room(size_ - 1);
+  AnyItem** const to = moves ? static_cast<AnyItem**>(pool.take(room(size_ - 1))) : from;
+  if (moves) std::copy(from, from + at, to);
+  std::copy(from + at + 1, from + size_, to + at);
+  keep(pool, to, size_ - 1);
+}
+HF_APART std::size_t AnyBag::room(std::size_t size) {
+  return std::bit_ceil(size) * sizeof(AnyItem*);
+}
+template <class IsBefore>
+std::size_t AnyBag::count_before(const IsBefore& is_before) {
+  const auto* const end = std::partition_point(
+      data(), data() + size_, [&](const AnyItem* item) { return is_before(*item); });
+  return static_cast<std::size_t>(end - data());
+}
+HF_APART void AnyBag::insert(Pool& pool, std::size_t at, AnyItem* item) {
+  AnyItem** const from = data();
+  const bool moves = size_ == 1 || room(size_) != room(size_ + 1);
+  AnyItem** const to = moves ? static_cast<AnyItem**>(pool.take(room(size_ + 1))) : from;
+  std::copy_backward(from + at, from + size_, to + size_ + 1);
+  if (moves) std::copy(from, from + at, to);
+  to[at] = item;
+  keep(pool, to, size_ + 1);
+}
+// The items stand at `items` now: the room that they had, or another of the pool's.
+HF_APART void AnyBag::keep(Pool& pool, AnyItem** items, std::size_t size) {
+  AnyItem** const had = size_ > 1 ? many_ : nullptr;
+  const std::size_t had_room = room(size_);
+  size_ = static_cast<std::uint32_t>(size);
+  if (size > 1) {
+    many_ = items;
+  } else if (size == 1) {
+    one_ = *items;
+  }
+  if (had != nullptr && (size < 2 || items != had)) pool.give(had, had_room);
+}
+HF_APART void AnyBag::settle(Pool& pool, const Rules& rules) {
+  if (fresh_->older != nullptr) return settle_many(pool, rules);
+  auto& item = *std::exchange(fresh_, nullptr);
+  if (size_ == 0) {
+    one_ = &item;
+    size_ = 1;
+    return;
+  }
+  const auto at = count_before([&](const auto& other) { return rules.compare(other, item) < 0; });
+  if (at < size_ && rules.compare(*data()[at], item) == 0)
+    return rules.add_to(pool, *data()[at], item);
+  insert(pool, at, &item);
+}
+// Equal rows stay as they came.
+HF_APART void AnyBag::settle_many(Pool& pool, const Rules& rules) {
+  const auto is_before = [&](const AnyItem* a, const AnyItem* b) {
+    return rules.compare(*a, *b) < 0;
+  };
+  std::vector<AnyItem*> all(data(), data() + size_);
+  for (auto* item = std::exchange(fresh_, nullptr); item != nullptr; item = item->older)
+    all.push_back(item);
+  const auto fresh = all.begin() + size_;
+  std::reverse(fresh, all.end());
+  std::stable_sort(fresh, all.end(), is_before);
+  std::inplace_merge(all.begin(), fresh, all.end(), is_before);
+  std::size_t size = 1;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (rules.compare(*all[size - 1], *all[i]) == 0)
+      rules.add_to(pool, *all[size - 1], *all[i]);
+    else
+      all[size++] = all[i];
+  }
+  AnyItem** const items = size > 1 ? static_cast<AnyItem**>(pool.take(room(size))) : &all.front();
+  if (size > 1) std::copy_n(all.begin(), size, items);
+  keep(pool, items, size);
+}
+
+#endif
 
 }  // namespace holdfast::query

@@ -114,14 +114,25 @@ class KeptValue {
 
 // ---- Keys of the state, in the order of their bytes (graph/keys.hpp) ----
 
-inline void append_ordered(std::int64_t value, std::string& bytes) {
+void append_ordered(std::int64_t value, std::string& bytes);
+// Times, and numbers that count. False, and `value` as it was: there is none, or one that no run
+// has written, and a sum with it might overflow.
+bool take_ordered(Text& bytes, std::int64_t& value);
+// Of a part that others follow.
+void append_size(std::size_t size, std::string& bytes);
+bool take_part(Text& bytes, Text& part);
+
+#ifndef HOLDFAST_APART
+
+HF_APART void append_bytes(const void* from, std::size_t size, std::string& bytes) {
+  bytes.append(static_cast<const char*>(from), size);
+}
+HF_APART void append_ordered(std::int64_t value, std::string& bytes) {
   const auto swapped =
       __builtin_bswap64(static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63));
   append_raw(swapped, bytes);
 }
-// Times, and numbers that count. False, and `value` as it was: there is none, or one that no run
-// has written, and a sum with it might overflow.
-inline bool take_ordered(Text& bytes, std::int64_t& value) {
+HF_APART bool take_ordered(Text& bytes, std::int64_t& value) {
   std::uint64_t swapped = 0;
   if (!take_raw(bytes, swapped)) return false;
   const auto taken =
@@ -130,11 +141,10 @@ inline bool take_ordered(Text& bytes, std::int64_t& value) {
   value = taken;
   return true;
 }
-// Of a part that others follow.
-inline void append_size(std::size_t size, std::string& bytes) {
+HF_APART void append_size(std::size_t size, std::string& bytes) {
   append_raw(__builtin_bswap32(static_cast<std::uint32_t>(size)), bytes);
 }
-inline bool take_part(Text& bytes, Text& part) {
+HF_APART bool take_part(Text& bytes, Text& part) {
   std::uint32_t size = 0;
   if (!take_raw(bytes, size)) return false;
   size = __builtin_bswap32(size);
@@ -145,10 +155,6 @@ inline bool take_part(Text& bytes, Text& part) {
   return true;
 }
 
-#ifndef HOLDFAST_APART
-HF_APART void append_bytes(const void* from, std::size_t size, std::string& bytes) {
-  bytes.append(static_cast<const char*>(from), size);
-}
 #endif
 
 }  // namespace holdfast::query

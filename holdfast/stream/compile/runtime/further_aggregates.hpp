@@ -5,7 +5,6 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <iterator>
@@ -38,7 +37,7 @@ class Variance {
     const Real128 squares = squares_ - total_ * total_ / count;
     const double variance = static_cast<double>(squares / (kSample ? count - 1 : count));
     const double positive = variance < 0 ? 0 : variance;  // What roundings left of 0. NaN stays.
-    return some(kRoot ? std::sqrt(positive) : positive);
+    return some(kRoot ? __builtin_sqrt(positive) : positive);
   }
   void append(std::string& bytes) const {
     append_raw(count_, bytes);
@@ -89,7 +88,7 @@ class Percentile {
   Maybe<double> result(Run&) const {
     if (count_ == 0) return {};
     const double place = std::bit_cast<double>(kFraction) * static_cast<double>(count_ - 1);
-    const double below = std::floor(place);
+    const double below = __builtin_floor(place);
     auto skip = static_cast<std::int64_t>(below);
     auto at = numbers_.begin();
     while (skip >= at->second)
@@ -124,7 +123,7 @@ class Percentile {
 
  private:
   struct Less {  // NaN is above all numbers.
-    bool operator()(double a, double b) const { return std::isnan(b) ? !std::isnan(a) : a < b; }
+    bool operator()(double a, double b) const { return b != b ? a == a : a < b; }
   };
 
   std::int64_t count_ = 0;

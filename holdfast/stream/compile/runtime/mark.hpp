@@ -59,15 +59,22 @@ struct NoMark {
 inline constexpr char kPlainEntry = 1, kTimedEntry = 2;
 
 // What an entry begins with. `time`: null, of a plain one.
-inline void append_begin(const std::int64_t* time, std::string& bytes) {
+void append_begin(const std::int64_t* time, std::string& bytes);
+// Takes it off. `time` stays as it is where the entry is plain. False: it is no entry.
+bool take_begin(Text& state, std::int64_t& time);
+
+#ifndef HOLDFAST_APART
+
+HF_APART void append_begin(const std::int64_t* time, std::string& bytes) {
   append_raw(time == nullptr ? kPlainEntry : kTimedEntry, bytes);
   if (time != nullptr) append_ordered(*time, bytes);
 }
-// Takes it off. `time` stays as it is where the entry is plain. False: it is no entry.
-inline bool take_begin(Text& state, std::int64_t& time) {
+HF_APART bool take_begin(Text& state, std::int64_t& time) {
   char form = 0;
   if (!take_raw(state, form)) return false;
   return form == kPlainEntry || (form == kTimedEntry && take_ordered(state, time));
 }
+
+#endif
 
 }  // namespace holdfast::query

@@ -34,17 +34,14 @@ class PartitionTimes {
     std::uint32_t entry;  // The partition's number.
     bool operator<(const Time& other) const { return time > other.time; }
   };
-  bool empty() const { return heap_.empty(); }
-  const Time& front() const { return heap_.front(); }
-  void push(const Time& time) {
-    heap_.push_back(time);
-    std::push_heap(heap_.begin(), heap_.end());
-  }
-  void pop() {
-    std::pop_heap(heap_.begin(), heap_.end());
-    heap_.pop_back();
-  }
-  void clear() { heap_.clear(); }
+  PartitionTimes();
+  ~PartitionTimes();
+
+  bool empty() const;
+  const Time& front() const;
+  void push(const Time& time);
+  void pop();
+  void clear();
 
  private:
   std::vector<Time> heap_;
@@ -133,5 +130,23 @@ class FrameSums {
   State newer_;
   bool known_ = true;
 };
+
+#ifndef HOLDFAST_APART
+
+HF_APART PartitionTimes::PartitionTimes() {}
+HF_APART PartitionTimes::~PartitionTimes() {}
+HF_APART bool PartitionTimes::empty() const { return heap_.empty(); }
+HF_APART const PartitionTimes::Time& PartitionTimes::front() const { return heap_.front(); }
+HF_APART void PartitionTimes::push(const Time& time) {
+  heap_.push_back(time);
+  std::push_heap(heap_.begin(), heap_.end());
+}
+HF_APART void PartitionTimes::pop() {
+  std::pop_heap(heap_.begin(), heap_.end());
+  heap_.pop_back();
+}
+HF_APART void PartitionTimes::clear() { heap_.clear(); }
+
+#endif
 
 }  // namespace holdfast::query

@@ -5,17 +5,25 @@
 // Threads  One at a time.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include <holdfast/stream/compile/runtime/apart.hpp>
 
 namespace holdfast::query {
 
 class Pool {
  public:
+  Pool();
+  Pool(Pool&& other) noexcept;
+  Pool& operator=(Pool&& other) noexcept;
+  ~Pool();
+
   // Aligned to 8, and to 16 where 16 divides `bytes`.
   void* take(std::size_t bytes) {
     const auto number = class_of(bytes);
@@ -55,18 +63,36 @@ class Pool {
     if (number < kSmallClasses) return (number + 1) * kGrain;
     return std::size_t{2} * kSmall << (number - kSmallClasses);
   }
-  [[gnu::noinline]] void grow(std::size_t size) {
-    left_ = size > kBlock ? size : kBlock;
-    bytes_ += left_;
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
-    next_ = blocks_.back().get();
-  }
+  void grow(std::size_t size);
 
-  std::array<Free*, kSmallClasses + 64> free_{};  // By class.
+  Free* free_[kSmallClasses + 64] = {};  // By class.
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
   std::uint64_t bytes_ = 0;
 };
+
+#ifndef HOLDFAST_APART
+
+HF_APART Pool::Pool() {}
+HF_APART Pool::Pool(Pool&& other) noexcept { *this = std::move(other); }
+HF_APART Pool& Pool::operator=(Pool&& other) noexcept {
+  blocks_ = std::exchange(other.blocks_, {});
+  for (std::size_t i = 0; i < std::size(free_); ++i)
+    free_[i] = std::exchange(other.free_[i], nullptr);
+  next_ = std::exchange(other.next_, nullptr);
+  left_ = std::exchange(other.left_, 0);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+HF_APART Pool::~Pool() {}
+HF_APART void Pool::grow(std::size_t size) {
+  left_ = size > kBlock ? size : kBlock;
+  bytes_ += left_;
+  blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
+  next_ = blocks_.back().get();
+}
+
+#endif
 
 }  // namespace holdfast::query

@@ -46,17 +46,18 @@ class SortedRun {
 // Several of them, and the one whose entry has the least key.
 class MergedRuns {
  public:
-  explicit MergedRuns(Run& run) : run_(run) {}
+  explicit MergedRuns(Run& run);
+  ~MergedRuns();
 
-  bool empty() const { return runs_.empty(); }
-  bool has_room() const { return runs_.size() < kMost; }
+  bool empty() const;
+  bool has_room() const;
   void add(std::int64_t slice, std::uint64_t generation, BlockPlace begin);
   // Behind the last add(). False: one cannot be read; so is that below.
   bool begin();
-  bool at_end() const { return heap_.empty(); }
+  bool at_end() const;
   // Of the least; of one key the earlier run is first.
-  std::string_view key() const { return runs_[heap_.front()].key(); }
-  Text state() const { return runs_[heap_.front()].state(); }
+  std::string_view key() const;
+  Text state() const;
   bool next();
   // An entry is none of this query: the run has failed. False.
   bool fail();
@@ -152,6 +153,13 @@ HF_APART bool SortedRun::read(Run& run) {
   return true;
 }
 
+HF_APART MergedRuns::MergedRuns(Run& run) : run_(run) {}
+HF_APART MergedRuns::~MergedRuns() {}
+HF_APART bool MergedRuns::empty() const { return runs_.empty(); }
+HF_APART bool MergedRuns::has_room() const { return runs_.size() < kMost; }
+HF_APART bool MergedRuns::at_end() const { return heap_.empty(); }
+HF_APART std::string_view MergedRuns::key() const { return runs_[heap_.front()].key(); }
+HF_APART Text MergedRuns::state() const { return runs_[heap_.front()].state(); }
 HF_APART void MergedRuns::add(std::int64_t slice, std::uint64_t generation, BlockPlace begin) {
   runs_.emplace_back(slice, generation, begin);
 }

@@ -2,11 +2,16 @@
 // operands, or to a text that was made (Run::forget_texts()).
 #pragma once
 
-#include <charconv>
 #include <string_view>
 
-#include <holdfast/sql/text_parts.hpp>
+#include <holdfast/stream/compile/runtime/apart.hpp>
 #include <holdfast/stream/compile/runtime/values.hpp>
+
+#ifndef HOLDFAST_APART
+#include <charconv>
+
+#include <holdfast/sql/text_parts.hpp>
+#endif
 
 namespace holdfast::query {
 
@@ -18,40 +23,21 @@ inline Text text_of(std::string_view text) { return {text.data(), text.size()}; 
 // ---- Parts of texts ----
 
 // Code points.
-inline Maybe<std::int32_t> characters(const Maybe<Text>& text) {
-  return {static_cast<std::int32_t>(sql::characters_of(view_of(text.value))), text.known};
-}
-inline Maybe<Text> trimmed(const Maybe<Text>& text) {
-  return {text_of(sql::without_blanks(view_of(text.value))), text.known};
-}
-inline Maybe<Text> substring(const Maybe<Text>& text, Maybe<std::int64_t> from,
-                             Maybe<std::int64_t> count = some(INT64_MAX)) {
-  if (!text.known || !from.known || !count.known || count.value < 0) return {};
-  return some(text_of(sql::substring(view_of(text.value), from.value, count.value)));
-}
-inline Maybe<Text> split_index(const Maybe<Text>& text, const Maybe<Text>& separator,
-                               Maybe<std::int64_t> number) {
-  if (!text.known || !separator.known || !number.known) return {};
-  const auto part = sql::part_of(view_of(text.value), view_of(separator.value), number.value);
-  return part ? some(text_of(*part)) : Maybe<Text>{};
-}
+Maybe<std::int32_t> characters(const Maybe<Text>& text);
+Maybe<Text> trimmed(const Maybe<Text>& text);
+Maybe<Text> substring(const Maybe<Text>& text, Maybe<std::int64_t> from,
+                      Maybe<std::int64_t> count = some(INT64_MAX));
+Maybe<Text> split_index(const Maybe<Text>& text, const Maybe<Text>& separator,
+                        Maybe<std::int64_t> number);
 // The pattern: sql/text_functions.hpp.
-inline Maybe<bool> like(const Maybe<Text>& text, const Maybe<Text>& steps,
-                        const Maybe<Text>& kinds) {
-  return of_one(text, [&](Text value) {
-    return sql::is_like(view_of(value), view_of(steps.value), view_of(kinds.value));
-  });
-}
+Maybe<bool> like(const Maybe<Text>& text, const Maybe<Text>& steps, const Maybe<Text>& kinds);
 
 // ---- Texts that are made ----
 
+Maybe<Text> in_case(Run& run, const Maybe<Text>& text, bool upper);
 template <bool kUpper>
 Maybe<Text> in_case(Run& run, const Maybe<Text>& text) {
-  if (!text.known) return {};
-  const auto size = sql::size_in_case(view_of(text.value), kUpper);
-  char* const made = run.output.texts().take(size);
-  sql::write_in_case(view_of(text.value), kUpper, made);
-  return some(Text{made, size});
+  return in_case(run, text, kUpper);
 }
 template <std::uint64_t kMost>
 Maybe<Text> concatenated(Run& run, std::uint32_t too_long, const Maybe<Text>& a,
@@ -64,13 +50,7 @@ Maybe<Text> concatenated(Run& run, std::uint32_t too_long, const Maybe<Text>& a,
   view_of(b.value).copy(made + a.value.size, b.value.size);
   return some(Text{made, size});
 }
-inline Maybe<Text> number_text(Run& run, Maybe<std::int64_t> number) {
-  if (!number.known) return {};
-  constexpr std::size_t kMost = 20;
-  char* const made = run.output.texts().take(kMost);
-  const auto end = std::to_chars(made, made + kMost, number.value).ptr;
-  return some(Text{made, static_cast<std::uint64_t>(end - made)});
-}
+Maybe<Text> number_text(Run& run, Maybe<std::int64_t> number);
 
 // ---- Times ----
 
@@ -118,5 +98,46 @@ Maybe<Text> date_format(Run& run, Maybe<std::int64_t> ms) {
   (write_part<kParts>(ms.value, at), ...);
   return some(Text{made, kSize});
 }
+
+#ifndef HOLDFAST_APART
+
+HF_APART Maybe<std::int32_t> characters(const Maybe<Text>& text) {
+  return {static_cast<std::int32_t>(sql::characters_of(view_of(text.value))), text.known};
+}
+HF_APART Maybe<Text> trimmed(const Maybe<Text>& text) {
+  return {text_of(sql::without_blanks(view_of(text.value))), text.known};
+}
+HF_APART Maybe<Text> substring(const Maybe<Text>& text, Maybe<std::int64_t> from,
+                               Maybe<std::int64_t> count) {
+  if (!text.known || !from.known || !count.known || count.value < 0) return {};
+  return some(text_of(sql::substring(view_of(text.value), from.value, count.value)));
+}
+HF_APART Maybe<Text> split_index(const Maybe<Text>& text, const Maybe<Text>& separator,
+                                 Maybe<std::int64_t> number) {
+  if (!text.known || !separator.known || !number.known) return {};
+  const auto part = sql::part_of(view_of(text.value), view_of(separator.value), number.value);
+  return part ? some(text_of(*part)) : Maybe<Text>{};
+}
+HF_APART Maybe<bool> like(const Maybe<Text>& text, const Maybe<Text>& steps,
+                          const Maybe<Text>& kinds) {
+  return {sql::is_like(view_of(text.value), view_of(steps.value), view_of(kinds.value)),
+          text.known};
+}
+HF_APART Maybe<Text> in_case(Run& run, const Maybe<Text>& text, bool upper) {
+  if (!text.known) return {};
+  const auto size = sql::size_in_case(view_of(text.value), upper);
+  char* const made = run.output.texts().take(size);
+  sql::write_in_case(view_of(text.value), upper, made);
+  return some(Text{made, size});
+}
+HF_APART Maybe<Text> number_text(Run& run, Maybe<std::int64_t> number) {
+  if (!number.known) return {};
+  constexpr std::size_t kMost = 20;
+  char* const made = run.output.texts().take(kMost);
+  const auto end = std::to_chars(made, made + kMost, number.value).ptr;
+  return some(Text{made, static_cast<std::uint64_t>(end - made)});
+}
+
+#endif
 
 }  // namespace holdfast::query

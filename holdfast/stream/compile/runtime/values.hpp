@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -312,16 +311,16 @@ Maybe<T> negate(const Maybe<T>& a) {
 template <class T>
 Maybe<T> absolute(const Maybe<T>& a) {
   if constexpr (std::is_same_v<T, double>)
-    return of_one(a, [](double x) { return std::fabs(x); });
+    return of_one(a, [](double x) { return __builtin_fabs(x); });
   else
     return a.value < 0 ? negate(a) : a;
 }
 
 inline Maybe<double> divide_reals(Maybe<double> a, Maybe<double> b) {
-  return of_two(a, b, [](double x, double y) { return x / y; });
+  return {a.value / b.value, a.known && b.known};
 }
 inline Maybe<double> modulo_reals(Maybe<double> a, Maybe<double> b) {
-  return of_two(a, b, [](double x, double y) { return std::fmod(x, y); });
+  return {__builtin_fmod(a.value, b.value), a.known && b.known};
 }
 // What a FLOAT keeps.
 inline Maybe<double> single(Maybe<double> a) {
