@@ -72,8 +72,8 @@ template <class... Values>
 void show_compiled(Shown& all, query::Change change, const query::RowOf<Values...>& row,
                    std::vector<std::int64_t> more = {}) {
   std::vector<std::int64_t> values;
-  std::apply([&](const auto&... value) { (values.push_back(value.known ? value.value : -1), ...); },
-             row.all());
+  row.all().apply(
+      [&](const auto&... value) { (values.push_back(value.known ? value.value : -1), ...); });
   values.insert(values.end(), more.begin(), more.end());
   all.push_back(shown(static_cast<RowKind>(change), values));
 }

@@ -98,12 +98,11 @@ struct Over {
       else
         aggregate.add(row.get<0>());
     };
-    std::apply([&](auto&... each) { (add_to(each), ...); }, state.all);
+    state.all.apply([&](auto&... each) { (add_to(each), ...); });
   }
   static Out out(const Row& row, const State& state, query::Run& run) {
-    return std::apply(
-        [&](const auto&... each) { return query::followed_by<Out>(row, each.result(run)...); },
-        state.all);
+    return state.all.apply(
+        [&](const auto&... each) { return query::followed_by<Out>(row, each.result(run)...); });
   }
   static void give(Shown& all, query::Change change, const Out& row) {
     show_compiled(all, change, row);

@@ -80,7 +80,8 @@ struct CountedKey {
   std::uint64_t hash() const { return mixed(number, 7); }
   bool operator==(const CountedKey& other) const { return ++compared, number == other.number; }
   void keep_texts(TextArena&) {}
-  std::unique_ptr<char[]> own_texts() { return nullptr; }
+  struct OwnTexts {};
+  static OwnTexts own_texts() { return {}; }
 };
 
 // A search looked at each entry on its way, which is mostly that of another key, and in no cache.

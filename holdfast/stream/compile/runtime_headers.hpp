@@ -14,17 +14,17 @@ extern const std::string_view kAggregatesHeader, kApartHeader, kBagHeader, kBloc
     kInterfaceHeader, kIntervalJoinHeader, kJoinRulesHeader, kLargePagesHeader, kLeastRowsHeader,
     kLetterCasesHeader, kMarkHeader, kOrderHeader, kOutputHeader, kOverFramesHeader,
     kOverRowsHeader, kPoolHeader, kRankedRowsHeader, kRegularJoinHeader, kRowWindowsHeader,
-    kRowsHeader, kSessionRowsHeader, kSliceTableHeader, kSlicesHeader, kSortRowsHeader,
-    kSortedRunsHeader, kStateOfHeader, kStoredEntriesHeader, kTableHeader, kTemporalJoinHeader,
-    kTextArenaHeader, kTextPartsHeader, kTextsHeader, kTimeSlicesHeader, kUserFunctionsHeader,
-    kValuePartsHeader, kValuesHeader, kWindowJoinHeader;
+    kRowsHeader, kSessionRowsHeader, kSeveralHeader, kSliceTableHeader, kSlicesHeader,
+    kSortRowsHeader, kSortedRunsHeader, kStateOfHeader, kStoredEntriesHeader, kTableHeader,
+    kTemporalJoinHeader, kTextArenaHeader, kTextPartsHeader, kTextsHeader, kTimeSlicesHeader,
+    kUserFunctionsHeader, kValuePartsHeader, kValuesHeader, kWindowJoinHeader, kWindowMapHeader;
 
 struct RuntimeHeader {
   std::string_view path;
   const std::string_view& text;
 };
 
-inline constexpr std::array<RuntimeHeader, 51> kRuntimeHeaders = {{
+inline constexpr std::array<RuntimeHeader, 53> kRuntimeHeaders = {{
     {"holdfast/sql/civil.hpp", kCivilHeader},
     {"holdfast/sql/letter_cases.hpp", kLetterCasesHeader},
     {"holdfast/sql/text_parts.hpp", kTextPartsHeader},
@@ -61,6 +61,7 @@ inline constexpr std::array<RuntimeHeader, 51> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/row_windows.hpp", kRowWindowsHeader},
     {"holdfast/stream/compile/runtime/rows.hpp", kRowsHeader},
     {"holdfast/stream/compile/runtime/session_rows.hpp", kSessionRowsHeader},
+    {"holdfast/stream/compile/runtime/several.hpp", kSeveralHeader},
     {"holdfast/stream/compile/runtime/slice_table.hpp", kSliceTableHeader},
     {"holdfast/stream/compile/runtime/slices.hpp", kSlicesHeader},
     {"holdfast/stream/compile/runtime/sort_rows.hpp", kSortRowsHeader},
@@ -76,6 +77,7 @@ inline constexpr std::array<RuntimeHeader, 51> kRuntimeHeaders = {{
     {"holdfast/stream/compile/runtime/value_parts.hpp", kValuePartsHeader},
     {"holdfast/stream/compile/runtime/values.hpp", kValuesHeader},
     {"holdfast/stream/compile/runtime/window_join.hpp", kWindowJoinHeader},
+    {"holdfast/stream/compile/runtime/window_map.hpp", kWindowMapHeader},
 }};
 
 }  // namespace holdfast::stream::compile

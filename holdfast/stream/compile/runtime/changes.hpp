@@ -2,14 +2,12 @@
 // them: what stream/graph/operator.hpp is to the interpreter. The same bytes.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <holdfast/stream/compile/runtime/pool.hpp>
+#include <holdfast/stream/compile/runtime/several.hpp>
 #include <holdfast/stream/compile/runtime/stored_entries.hpp>
 #include <holdfast/stream/compile/runtime/table.hpp>
 
@@ -28,12 +26,10 @@ template <class Definition, class Row>
                                             std::int64_t watermark, std::size_t input = 0) {
   ++late_rows;
   if constexpr (requires { Definition::kTellsLate; }) {
-    const bool told = std::apply(
-        [&](const auto&... value) {
-          const Slot slots[sizeof...(value) + 1] = {slot(value)...};
-          return run.host.take_late(Definition::kNode, input, slots, watermark);
-        },
-        row.all());
+    const bool told = row.all().apply([&](const auto&... value) {
+      const Slot slots[sizeof...(value) + 1] = {slot(value)...};
+      return run.host.take_late(Definition::kNode, input, slots, watermark);
+    });
     if (!told) run.failed = true;
   }
 }
@@ -70,26 +66,25 @@ class RowOf {
   explicit RowOf(const Maybe<Values>&... values)
     requires(sizeof...(Values) > 0)
       : values_(values...) {}
-  explicit RowOf(std::tuple<Maybe<Values>...> values) : values_(std::move(values)) {}
 
   template <std::size_t kNumber>
   const auto& get() const {
-    return std::get<kNumber>(values_);
+    return values_.template get<kNumber>();
   }
   const auto& all() const { return values_; }
   void append(std::string& bytes) const {  // As a part of a key.
-    std::apply([&](const auto&... value) { (append_value(value, bytes), ...); }, values_);
+    values_.apply([&](const auto&... value) { (append_value(value, bytes), ...); });
   }
   void append_exactly(std::string& bytes) const {  // As state.
-    std::apply([&](const auto&... value) { (append_exact_value(value, bytes), ...); }, values_);
+    values_.apply([&](const auto&... value) { (append_exact_value(value, bytes), ...); });
   }
   // Its texts point into `bytes`, which is what is left. False: they are no such row.
   bool take(Text& bytes) {
-    return std::apply([&](auto&... value) { return (take_value(bytes, value) && ...); }, values_);
+    return values_.apply([&](auto&... value) { return (take_value(bytes, value) && ...); });
   }
   std::uint64_t text_bytes() const {
-    return std::apply([](const auto&... value) { return (std::uint64_t{0} + ... + size(value)); },
-                      values_);
+    return values_.apply(
+        [](const auto&... value) { return (std::uint64_t{0} + ... + size(value)); });
   }
   // Its texts are at `place` from now on.
   void move_texts(char* place) {
@@ -101,7 +96,7 @@ class RowOf {
         place += value.value.size;
       }
     };
-    std::apply([&](auto&... value) { (move(value), ...); }, values_);
+    values_.apply([&](auto&... value) { (move(value), ...); });
   }
   // Compares by bytes: -1, 0, 1. All that reads rows of a state compares so.
   static int compare(const RowOf& a, const RowOf& b) {
@@ -136,7 +131,7 @@ class RowOf {
     return (same_value(a.get<kNumbers>(), b.get<kNumbers>()) && ...);
   }
 
-  std::tuple<Maybe<Values>...> values_;
+  Several<Maybe<Values>...> values_;
 };
 
 // A row as it is kept: in few bytes. Its texts are anyone's.
@@ -158,30 +153,37 @@ class Packed<RowOf<Values...>> {
  private:
   template <std::size_t... kNumbers>
   void set(const RowOf<Values...>& row, std::index_sequence<kNumbers...>) {
-    ((std::get<kNumbers>(values_) = row.template get<kNumbers>().value,
+    ((values_.template get<kNumbers>() = row.template get<kNumbers>().value,
       known_[kNumbers / 8] |=
       static_cast<std::uint8_t>(row.template get<kNumbers>().known << kNumbers % 8)),
      ...);
   }
   template <std::size_t... kNumbers>
   RowOf<Values...> row(std::index_sequence<kNumbers...>) const {
-    return RowOf<Values...>(std::tuple<Maybe<Values>...>(Maybe<Values>{
-        std::get<kNumbers>(values_), (known_[kNumbers / 8] >> kNumbers % 8 & 1) != 0}...));
+    return RowOf<Values...>(Maybe<Values>{values_.template get<kNumbers>(),
+                                          (known_[kNumbers / 8] >> kNumbers % 8 & 1) != 0}...);
   }
 
-  std::tuple<Values...> values_;
-  std::array<std::uint8_t, sizeof...(Values) / 8 + 1> known_{};  // A bit each.
+  Several<Values...> values_;
+  std::uint8_t known_[sizeof...(Values) / 8 + 1] = {};  // A bit each.
 };
 
 // The columns of one row, then those of another.
-template <class Row, class... Left, class... Right>
-[[gnu::always_inline]] inline Row beside(const RowOf<Left...>& left, const RowOf<Right...>& right) {
-  return Row(std::tuple_cat(left.all(), right.all()));
+template <class Row, class Left, class Right, std::size_t... kLeft, std::size_t... kRight>
+[[gnu::always_inline]] inline Row beside(const Left& left, const Right& right,
+                                         std::index_sequence<kLeft...>,
+                                         std::index_sequence<kRight...>) {
+  return Row(left.template get<kLeft>()..., right.template get<kRight>()...);
+}
+template <class Row, class Left, class Right>
+[[gnu::always_inline]] inline Row beside(const Left& left, const Right& right) {
+  return beside<Row>(left, right, std::make_index_sequence<Left::kColumns>(),
+                     std::make_index_sequence<Right::kColumns>());
 }
 // The same with values.
-template <class Row, class... Left, class... More>
-Row followed_by(const RowOf<Left...>& left, const Maybe<More>&... more) {
-  return Row(std::tuple_cat(left.all(), std::tuple<Maybe<More>...>(more...)));
+template <class Row, class Left, class... More>
+Row followed_by(const Left& left, const Maybe<More>&... more) {
+  return left.all().apply([&](const auto&... value) { return Row(value..., more...); });
 }
 
 // A row with memory for its texts.
@@ -260,7 +262,7 @@ class KeyedValues {
   struct Entry {
     Key key;
     Value value;
-    std::unique_ptr<char[]> texts;  // Of the key.
+    [[no_unique_address]] typename Key::OwnTexts texts;
     bool used = false;
     bool noted = false;
   };
@@ -280,7 +282,7 @@ class KeyedValues {
     auto place = place_of(key, hash);
     if (!index_.is_free(place)) return entries_[index_.number(place) - 1];
     if (size() * 2 >= index_.size()) {
-      grow();
+      index_.grow(bytes_of_entries(), sizeof(Entry), hash_of);
       place = index_.find_free(hash);
     }
     const auto number = take_free();
@@ -307,22 +309,14 @@ class KeyedValues {
   }
   // It is among those that the next checkpoint needs.
   void note(Entry& entry) {
-    if (!std::exchange(entry.noted, true)) noted_.push_back(number_of(entry));
+    if (!std::exchange(entry.noted, true)) noted_.add(number_of(entry));
   }
   void erase(Entry& entry) {
-    auto hole = place_of(entry.key, entry.key.hash());
-    const auto number = index_.number(hole);
-    const auto mask = index_.size() - 1;
-    // What stands behind moves up, so that no search ends at the hole.
-    for (auto next = index_.next(hole); !index_.is_free(next); next = index_.next(next)) {
-      const auto wanted = index_.home(entries_[index_.number(next) - 1].key.hash());
-      if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
-      index_.move(hole, next);
-      hole = next;
-    }
-    index_.free(hole);
+    const auto place = place_of(entry.key, entry.key.hash());
+    const auto number = index_.number(place);
+    index_.remove(place, bytes_of_entries(), sizeof(Entry), hash_of);
     entry = Entry();
-    free_.push_back(number);
+    free_.add(number);
   }
   // All that are there, in no order: visit(entry) -> go on.
   template <class Visit>
@@ -352,27 +346,24 @@ class KeyedValues {
   std::uint32_t take_free() {
     if (!free_.empty()) {
       const auto number = free_.back();
-      free_.pop_back();
+      free_.remove_last();
       return number;
     }
     if (entries_.size() == UINT32_MAX) throw std::bad_alloc();
-    make_room(entries_, entries_.size() + 1);
-    entries_.emplace_back();
+    entries_.add();
     return static_cast<std::uint32_t>(entries_.size());
   }
-  void grow() {
-    index_.become(index_.size() * 2);
-    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-      if (!entries_[i].used) continue;
-      const auto hash = entries_[i].key.hash();
-      index_.put(index_.find_free(hash), hash, i + 1);
-    }
+  const std::byte* bytes_of_entries() const {
+    return reinterpret_cast<const std::byte*>(entries_.data());
+  }
+  static std::uint64_t hash_of(const void* entry) {
+    return static_cast<const Entry*>(entry)->key.hash();
   }
 
-  LargeVector<Entry> entries_;
+  EntryList<Entry> entries_;
   PlacesOfHashes index_{kLeast};
-  std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> noted_;  // Some may be gone.
+  EntryList<std::uint32_t> free_;
+  EntryList<std::uint32_t> noted_;  // Some may be gone.
 };
 
 // The watermark behind an operator that gives out rows so much older than its own.
@@ -384,7 +375,10 @@ inline std::int64_t held_back(std::int64_t watermark, std::int64_t by) {
 template <std::size_t kInputs>
 class Marks {
  public:
-  Marks() { set({}, true); }
+  Marks() {
+    for (auto& input : inputs_)
+      input = INT64_MIN;
+  }
   std::int64_t now() const { return now_; }
   // The least of all, if it is above now().
   bool move(std::size_t input, std::int64_t watermark) {
@@ -394,16 +388,21 @@ class Marks {
   }
   std::int64_t next() const { return next_; }
   void settle() { now_ = next_; }
-  std::int64_t set(std::array<std::int64_t, kInputs> inputs, bool none = false) {
-    if (none) inputs.fill(INT64_MIN);
-    inputs_ = inputs;
+  std::int64_t set(const std::int64_t (&inputs)[kInputs]) {
+    for (std::size_t i = 0; i < kInputs; ++i)
+      inputs_[i] = inputs[i];
     return now_ = next_ = least();
   }
 
  private:
-  std::int64_t least() const { return *std::min_element(inputs_.begin(), inputs_.end()); }
+  std::int64_t least() const {
+    auto least = inputs_[0];
+    for (const auto input : inputs_)
+      least = input < least ? input : least;
+    return least;
+  }
 
-  std::array<std::int64_t, kInputs> inputs_;
+  std::int64_t inputs_[kInputs];
   std::int64_t now_ = INT64_MIN, next_ = INT64_MIN;
 };
 

@@ -61,16 +61,15 @@ class CorrectedGroups {
     // Those that were not shown before end here at the earliest.
     Bounds first{now_ == kNoTime ? now_ : now_ + 2, INT64_MIN};
     while (!run_.failed) {
-      const auto window = windows_.all().lower_bound(first);
-      const auto next =
-          window == windows_.all().end() ? INT64_MAX : windows_.lives_until(window->first.first);
+      const auto* const window = windows_.all().first_from(first);
+      const auto next = windows_.lives_until(window);
       if (std::min(next, windows_.next_stored()) >= until) break;
       if (windows_.next_stored() <= next) {
         windows_.find_stored();
         continue;
       }
-      show(graph, window->first, window->second);
-      first = {window->first.first, window->first.second + 1};
+      show(graph, window->bounds, window->value);
+      first = {window->bounds.end, window->bounds.start + 1};
       forget(std::min(watermark, next));  // Those that end earlier.
     }
     forget(watermark);
@@ -101,7 +100,6 @@ class CorrectedGroups {
     bool take(Text bytes) { return take_ordered(bytes, rows) && state.take(bytes); }
   };
   using Windows = GroupWindows<Definition, Group>;
-  using Bounds = typename Windows::Bounds;
   using Groups = typename Windows::Groups;
 
   // What is not shown at this watermark lives until then at least.
@@ -110,7 +108,7 @@ class CorrectedGroups {
     return none ? watermark : watermark + Definition::kLatenessMs;
   }
   Out out(const Bounds& bounds, const Key& key, const Group& group) {
-    return Definition::out(key, group.state, bounds.second, bounds.first, run_);
+    return Definition::out(key, group.state, bounds.start, bounds.end, run_);
   }
   void gather(const Bounds& bounds, const Key& key, Group& group, bool adding, const Row& row) {
     group.rows += adding ? 1 : -1;
@@ -160,12 +158,12 @@ class CorrectedGroups {
   }
   // Windows whose time is over at this watermark.
   void forget(std::int64_t watermark) {
-    const auto& all = windows_.all();
-    while (!all.empty() && windows_.lives_until(all.begin()->first.first) < watermark) {
+    while (windows_.lives_until(windows_.all().first()) < watermark) {
       if constexpr (Out::kTexts) run_.flush();  // They go with the window.
-      const auto window = windows_.extract_first();
-      for (const auto& entry : window.mapped().entries())
-        windows_.erase(window.key(), entry.key, entry.state);
+      const auto& window = windows_.take_first();
+      for (const auto& entry : window.value.entries())
+        windows_.erase(window.bounds, entry.key, entry.state);
+      windows_.drop_taken();
     }
   }
 

@@ -15,8 +15,6 @@
 //   clock_watermark                of Graph
 #pragma once
 
-#include <optional>
-
 #include <holdfast/stream/compile/runtime/clock_rows.hpp>
 #include <holdfast/stream/compile/runtime/corrected_groups.hpp>
 #include <holdfast/stream/compile/runtime/delayed_changes.hpp>
@@ -62,10 +60,11 @@ class GraphOf : public Graph {
       next = next_input(inputs);
       if (next == TheGraph::kInputs || inputs[next].count == 0) return flush();
       auto& input = inputs[next];
-      const auto last = last_watermark(inputs, next);
+      std::int64_t last = kEndOfTime;
+      const bool stays = find_last_watermark(inputs, next, last);
       do {
         if (!take_one(input, next)) return flush();
-      } while (--left > 0 && input.count > 0 && last && input.watermark <= *last);
+      } while (--left > 0 && input.count > 0 && stays && input.watermark <= last);
     }
     next = next_input(inputs);
     return flush();
@@ -117,16 +116,16 @@ class GraphOf : public Graph {
     return inputs[by_rows].rows <= inputs[by_time].rows ? by_rows : by_time;
   }
 
-  // The last watermark with which this input, which is the next, still is. None: it takes turns by
+  // The last watermark with which this input, which is the next, still is. False: it takes turns by
   // rows, so that is asked for after each row.
-  static std::optional<std::int64_t> last_watermark(const GraphInput* inputs, std::size_t next) {
-    auto last = kEndOfTime;
+  static bool find_last_watermark(const GraphInput* inputs, std::size_t next, std::int64_t& last) {
     for (std::size_t i = 0; i < TheGraph::kInputs; ++i) {
       if (i == next || inputs[i].ended || inputs[i].waits) continue;
-      if (!TheGraph::kHasWatermark[i] || !TheGraph::kHasWatermark[next]) return {};
-      last = std::min(last, inputs[i].watermark - (i < next ? 1 : 0));  // Above that of `next`.
+      if (!TheGraph::kHasWatermark[i] || !TheGraph::kHasWatermark[next]) return false;
+      const auto still = inputs[i].watermark - (i < next ? 1 : 0);  // Above that of `next`.
+      if (still < last) last = still;
     }
-    return last;
+    return true;
   }
 
   // Brings a record that comes soon from memory: records lie one behind the other, but a CPU does

@@ -134,8 +134,7 @@ class WindowGroups {
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     while (!run_.failed) {
-      const auto& all = windows_.all();
-      const auto next = all.empty() ? INT64_MAX : windows_.lives_until(all.begin()->first.first);
+      const auto next = windows_.lives_until(windows_.all().first());
       if (std::min(next, windows_.next_stored()) >= watermark) break;
       if (windows_.next_stored() <= next)
         windows_.find_stored();
@@ -161,20 +160,20 @@ class WindowGroups {
     bool take(Text bytes) { return state.take(bytes); }
   };
   using Windows = GroupWindows<Definition, Group>;
-  using Bounds = typename Windows::Bounds;
 
   template <class Graph>
   void show_first(Graph& graph) {
-    auto window = windows_.extract_first();
-    const auto [end, start] = window.key();
-    visit_in_order(window.mapped(), places_, [&](const auto& entry) {
-      windows_.erase(window.key(), entry.key, entry.state);
+    const auto& window = windows_.take_first();
+    const auto [end, start] = window.bounds;
+    visit_in_order(window.value, places_, [&, end = end, start = start](const auto& entry) {
+      windows_.erase(window.bounds, entry.key, entry.state);
       const auto row = Definition::out(entry.key, entry.state.state, start, end, run_);
       if (!run_.failed) Definition::give(graph, Change::kInsert, row);
       forget_given<Definition>(run_);
       return !run_.failed;
     });
     if constexpr (Definition::Out::kTexts) run_.flush();  // They go with the window.
+    windows_.drop_taken();
   }
 
   Run& run_;
@@ -218,7 +217,7 @@ class RunningGroups {
       gather(*known, true, row);
       return show(graph, Change::kInsert, known->key, known->value.state);
     }
-    if constexpr (std::tuple_size_v<decltype(State::all)> == 0 && !Definition::kRetracts) {
+    if constexpr (decltype(State::all)::kCount == 0 && !Definition::kRetracts) {
       if (stored_.ends()) note(*known);
       return;
     }

@@ -12,11 +12,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 
 #include <holdfast/stream/compile/runtime/changes.hpp>
+#include <holdfast/stream/compile/runtime/window_map.hpp>
 
 namespace holdfast::query {
 
@@ -33,23 +33,28 @@ template <class Definition, class Group>
 class GroupWindows {
  public:
   using Key = typename Definition::Key;
-  using Bounds = std::pair<std::int64_t, std::int64_t>;  // End, start.
   using Groups = Table<Key, Group>;
-  using Windows = std::map<Bounds, Groups>;
+  using Windows = WindowsOf<Groups>;
+  using Window = typename Windows::Window;
 
   explicit GroupWindows(Run& run) : run_(run), stored_(run.host, kSlice, Grouping::kKey) {}
 
   // The last watermark that does not end the groups of a window.
   static std::int64_t lives_until(std::int64_t end) { return end - 2 + lateness_ms<Definition>(); }
+  // The same of all groups of a window. Null: INT64_MAX.
+  static std::int64_t lives_until(const Window* window) {
+    return window == nullptr ? INT64_MAX : lives_until(window->bounds.end);
+  }
   // Those in memory.
-  Windows& all() { return windows_; }
+  const Windows& all() const { return windows_; }
   // The groups of the window of the last row, if it is this one. None: null.
   const Groups* newest(const Bounds& bounds) const {
-    return newest_ != nullptr && newest_bounds_ == bounds ? newest_ : nullptr;
+    const auto* const window = windows_.newest(bounds);
+    return window == nullptr ? nullptr : &window->value;
   }
   // Those of the window of a row. The row's group is among them from now on, if there is one.
   Groups& of_row(const Bounds& bounds, const Key& key, std::uint64_t hash) {
-    auto& groups = of(bounds);
+    auto& groups = windows_.at(bounds);
     if (stored_.is_partial()) fetch(groups, bounds, key, hash);
     stored_.took_row([this] { return bytes(); });
     return groups;
@@ -63,10 +68,8 @@ class GroupWindows {
     stored_.erase(group.mark, key_of(bounds, key));
   }
   // The first window is in memory no more; its groups are.
-  typename Windows::node_type extract_first() {
-    newest_ = nullptr;
-    return windows_.extract(windows_.begin());
-  }
+  Window& take_first() { return windows_.take_first(); }
+  void drop_taken() { windows_.drop_taken(); }
 
   // ---- Those that memory does not have ----
 
@@ -93,19 +96,9 @@ class GroupWindows {
   // `next`: what is not shown lives so long at least.
   bool put_state(std::int64_t next) {
     if (!stored_.put_gone()) return false;
-    for (auto& [bounds, groups] : windows_) {
-      const auto lives = lives_until(bounds.first);
-      for (auto& entry : groups.entries()) {
-        auto& group = entry.state;
-        if (!group.is_there() || (stored_.keeps() && !group.mark.changed)) continue;
-        if (!stored_.put(group.mark, &lives, key_of(bounds, entry.key),
-                         [&](std::string& bytes) { group.append(bytes); }))
-          return false;
-      }
-    }
+    if (!windows_.for_each([this](Window& window) { return put(window); })) return false;
     if (!stored_.is_partial() && !stored_.wants_room(bytes())) return true;
     windows_.clear();
-    newest_ = nullptr;
     next_stored_ = next;
     return stored_.leave();
   }
@@ -115,24 +108,31 @@ class GroupWindows {
  private:
   static constexpr std::int64_t kSlice = first_slice(Definition::kNode);
 
-  Groups& of(const Bounds& bounds) {
-    if (newest(bounds) == nullptr) {
-      newest_ = &windows_[bounds];
-      newest_bounds_ = bounds;
+  bool put(Window& window) {
+    const auto lives = lives_until(&window);
+    for (auto& entry : window.value.entries()) {
+      auto& group = entry.state;
+      if (!group.is_there() || (stored_.keeps() && !group.mark.changed)) continue;
+      if (!stored_.put(group.mark, &lives, key_of(window.bounds, entry.key),
+                       [&](std::string& bytes) { group.append(bytes); }))
+        return false;
     }
-    return *newest_;
+    return true;
   }
   static auto key_of(const Bounds& bounds, const Key& key) {
     return [&](std::string& bytes) {
-      append_ordered(bounds.first, bytes);
-      append_ordered(bounds.second, bytes);
+      append_ordered(bounds.end, bytes);
+      append_ordered(bounds.start, bytes);
       key.append(bytes);
     };
   }
   std::uint64_t bytes() const {
     std::uint64_t bytes = 0;
-    for (const auto& [bounds, groups] : windows_)
+    windows_.for_each([&](const Window& window) {
+      const auto& groups = window.value;
       bytes += groups.bytes() + groups.entries().size() * stored_.bytes_of_entry();
+      return true;
+    });
     return bytes;
   }
   [[gnu::noinline]] void fetch(const Groups& groups, const Bounds& bounds, const Key& key,
@@ -148,9 +148,9 @@ class GroupWindows {
     Text rest = entry.key, state = entry.state;
     Bounds bounds;
     Key key;
-    if (!take_ordered(rest, bounds.first) || !take_ordered(rest, bounds.second) || !key.take(rest))
+    if (!take_ordered(rest, bounds.end) || !take_ordered(rest, bounds.start) || !key.take(rest))
       return false;
-    auto& groups = of(bounds);
+    auto& groups = windows_.at(bounds);
     const auto hash = key.hash();
     if (!replaces && groups.find(key, hash) != nullptr) return true;
     auto& group = groups.at(key, hash);
@@ -162,8 +162,6 @@ class GroupWindows {
   Run& run_;
   StoredEntries<Definition> stored_;
   Windows windows_;
-  Groups* newest_ = nullptr;  // That of the last row.
-  Bounds newest_bounds_;
   std::int64_t next_stored_ = INT64_MAX;
 };
 

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include <holdfast/stream/compile/runtime/aggregates.hpp>
+#include <holdfast/stream/compile/runtime/several.hpp>
 
 namespace holdfast::query {
 
@@ -16,19 +16,19 @@ struct StateOf {
   // Whether one of them holds values.
   static constexpr bool kHoldsValues = (std::is_base_of_v<HasParts, Aggregates> || ...);
 
-  std::tuple<Aggregates...> all;
+  Several<Aggregates...> all;
 
   template <std::size_t kNumber>
   auto& get() {
-    return std::get<kNumber>(all);
+    return all.template get<kNumber>();
   }
   template <std::size_t kNumber>
   const auto& get() const {
-    return std::get<kNumber>(all);
+    return all.template get<kNumber>();
   }
   void merge(const StateOf& other) { merge(other, std::index_sequence_for<Aggregates...>()); }
   void append(std::string& bytes) const {
-    std::apply([&](const auto&... each) { (each.append(bytes), ...); }, all);
+    all.apply([&](const auto&... each) { (each.append(bytes), ...); });
   }
   // Visits the aggregates that hold values: visit(number, aggregate) -> go on.
   template <class Visit>
@@ -53,7 +53,7 @@ struct StateOf {
   bool take(Text bytes) { return take_first(bytes) && !has_parts(); }
   // The same, but parts may follow, and end_taking() does.
   bool take_first(Text bytes) {
-    const bool taken = std::apply([&](auto&... each) { return (each.take(bytes) && ...); }, all);
+    const bool taken = all.apply([&](auto&... each) { return (each.take(bytes) && ...); });
     return taken && bytes.size == 0;
   }
   bool take_part(std::int64_t aggregate, std::int64_t number, Text part, std::uint64_t version) {

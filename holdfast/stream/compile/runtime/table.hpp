@@ -14,6 +14,7 @@
 #include <holdfast/stream/compile/runtime/apart.hpp>
 #include <holdfast/stream/compile/runtime/bytes.hpp>
 #include <holdfast/stream/compile/runtime/large_pages.hpp>
+#include <holdfast/stream/compile/runtime/several.hpp>
 
 namespace holdfast::query {
 
@@ -85,14 +86,14 @@ class KeyOf {
 
   template <std::size_t kNumber>
   auto get() const {
-    return Maybe{std::get<kNumber>(values_), (nulls_ >> kNumber & 1) == 0};
+    return Maybe{values_.template get<kNumber>(), (nulls_ >> kNumber & 1) == 0};
   }
   bool operator==(const KeyOf& other) const {
     return (nulls_ == other.nulls_) & equal(other, Numbers());
   }
   std::uint64_t hash() const {
     std::uint64_t hash = nulls_;
-    std::apply([&](const auto&... value) { ((hash = hash_of(hash, value)), ...); }, values_);
+    values_.apply([&](const auto&... value) { ((hash = hash_of(hash, value)), ...); });
     return hash;
   }
   void append(std::string& bytes) const { append(bytes, Numbers()); }
@@ -102,7 +103,7 @@ class KeyOf {
   // hand: so it is of a first value that is no NULL, and a number of eight bytes or a text.
   bool begins_with(std::uint64_t& eight) const {
     if constexpr (sizeof...(Values) != 0) {
-      const auto& value = std::get<0>(values_);
+      const auto& value = values_.template get<0>();
       if ((nulls_ & 1) != 0) return false;
       if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) {
         std::uint32_t text = 0;
@@ -123,11 +124,14 @@ class KeyOf {
   bool take(Text bytes) { return take(bytes, Numbers()) && bytes.size == 0; }
   bool has_null() const { return nulls_ != 0; }
   // Memory that its texts are in from now on.
-  std::unique_ptr<char[]> own_texts() {
+  struct NoTexts {};
+  using OwnTexts =
+      std::conditional_t<(std::is_same_v<Values, Text> || ...), std::unique_ptr<char[]>, NoTexts>;
+  OwnTexts own_texts() {
     if constexpr ((std::is_same_v<Values, Text> || ...)) {
       std::uint64_t bytes = 0;
       const auto each = [&](const auto& visit) {
-        std::apply([&](auto&... value) { (visit(value), ...); }, values_);
+        values_.apply([&](auto&... value) { (visit(value), ...); });
       };
       each([&](const auto& value) {
         if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) bytes += value.size;
@@ -143,7 +147,7 @@ class KeyOf {
       });
       return memory;
     } else {
-      return nullptr;
+      return {};
     }
   }
   // Its texts are in the arena from now on.
@@ -151,7 +155,7 @@ class KeyOf {
     const auto keep = [&](auto& value) {
       if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Text>) value = arena.keep(value);
     };
-    std::apply([&](auto&... value) { (keep(value), ...); }, values_);
+    values_.apply([&](auto&... value) { (keep(value), ...); });
   }
 
  private:
@@ -167,13 +171,13 @@ class KeyOf {
   }
   template <std::size_t... kNumbers>
   bool equal(const KeyOf& other, std::index_sequence<kNumbers...>) const {
-    return (same(std::get<kNumbers>(values_), std::get<kNumbers>(other.values_)) && ...);
+    return (same(values_.template get<kNumbers>(), other.values_.template get<kNumbers>()) && ...);
   }
   template <std::size_t... kNumbers>
   static int compare(const KeyOf& a, const KeyOf& b, std::index_sequence<kNumbers...>) {
     int order = 0;
-    static_cast<void>((((order = order_of_bytes(std::get<kNumbers>(a.values_),
-                                                std::get<kNumbers>(b.values_))) == 0) &&
+    static_cast<void>((((order = order_of_bytes(a.values_.template get<kNumbers>(),
+                                                b.values_.template get<kNumbers>())) == 0) &&
                        ...));
     return order;
   }
@@ -183,13 +187,13 @@ class KeyOf {
   }
   template <std::size_t... kNumbers>
   bool take(Text& bytes, std::index_sequence<kNumbers...>) {
-    std::tuple<Maybe<Values>...> values;
-    const bool taken = (take_value(bytes, std::get<kNumbers>(values)) && ...);
-    if (taken) *this = KeyOf(std::get<kNumbers>(values)...);
+    Several<Maybe<Values>...> values;
+    const bool taken = (take_value(bytes, values.template get<kNumbers>()) && ...);
+    if (taken) *this = KeyOf(values.template get<kNumbers>()...);
     return taken;
   }
 
-  std::tuple<Values...> values_;
+  Several<Values...> values_;
   static_assert(sizeof...(Values) <= 64, "a bit each");
   std::uint64_t nulls_ = 0;
 };
@@ -205,8 +209,8 @@ class PlacesOfHashes {
   PlacesOfHashes& operator=(PlacesOfHashes&& other) noexcept;
   ~PlacesOfHashes();
 
-  std::size_t size() const { return words_.size(); }
-  std::uint64_t bytes() const { return words_.size() * sizeof(words_[0]); }
+  std::size_t size() const { return std::size_t{mask_} + 1; }
+  std::uint64_t bytes() const { return size() * sizeof(*words_); }
   std::size_t home(std::uint64_t hash) const { return hash >> shift_; }
   std::size_t next(std::size_t place) const { return (place + 1) & mask_; }
   bool is_free(std::size_t place) const { return words_[place] == 0; }
@@ -223,19 +227,25 @@ class PlacesOfHashes {
     return place;
   }
   std::size_t find_free(std::uint64_t hash) const {
-    return find(hash, [](std::uint32_t) { return false; });
+    auto place = home(hash);
+    while (words_[place] != 0)
+      place = next(place);
+    return place;
   }
   void put(std::size_t place, std::uint64_t hash, std::uint32_t number) {
     words_[place] = rest_of(hash) | number;
   }
-  void move(std::size_t to, std::size_t from) { words_[to] = words_[from]; }
-  void free(std::size_t place) { words_[place] = 0; }
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&words_[home(hash)], 1); }
   // So many, all free.
   void become(std::size_t size);
   void clear();
-  // So many, with the entries from 1 to `count`.
   using HashOf = std::uint64_t(const void* entry);
+  // As many again, with those that are there.
+  void grow(const std::byte* entries, std::size_t entry_bytes, HashOf* hash_of);
+  // What stands behind the place moves up, so that no search ends at the hole.
+  void remove(std::size_t place, const std::byte* entries, std::size_t entry_bytes,
+              HashOf* hash_of);
+  // So many, with the entries from 1 to `count`.
   void rebuild(std::size_t size, const std::byte* entries, std::size_t entry_bytes,
                std::size_t count, HashOf* hash_of);
 
@@ -245,8 +255,9 @@ class PlacesOfHashes {
     return static_cast<std::uint32_t>(hash) & ~mask_;
   }
 
-  LargeVector<std::uint32_t> words_;
-  std::uint32_t mask_ = 0;  // Of a number.
+  LargeVector<std::uint32_t> memory_;
+  std::uint32_t* words_ = nullptr;  // Those of the memory.
+  std::uint32_t mask_ = 0;          // Of a number.
   int shift_ = 0;
 };
 
@@ -294,6 +305,7 @@ class EntryList {
   T* end() { return data() + count_; }
   const T* begin() const { return data(); }
   const T* end() const { return data() + count_; }
+  T& back() { return data()[count_ - 1]; }
   T& front() { return data()[0]; }
   const T& front() const { return data()[0]; }
   template <class... Parts>
@@ -304,8 +316,12 @@ class EntryList {
     ++count_;
     return entry;
   }
+  void remove_last() { data()[--count_].~T(); }
   void clear() {
-    if constexpr (!std::is_trivially_destructible_v<T>) std::destroy_n(data(), count_);
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      for (auto& entry : *this)
+        entry.~T();
+    }
     count_ = 0;
   }
 
@@ -318,8 +334,10 @@ class EntryList {
                    [[maybe_unused]] void* to) {
     if constexpr (!kAsBytes) {
       auto* const entries = static_cast<T*>(from);
-      std::uninitialized_move_n(entries, count, static_cast<T*>(to));
-      std::destroy_n(entries, count);
+      for (std::size_t i = 0; i < count; ++i) {
+        new (static_cast<T*>(to) + i) T(std::move(entries[i]));
+        entries[i].~T();
+      }
     }
   }
 
@@ -412,21 +430,48 @@ class Table {
 
 HF_APART PlacesOfHashes::PlacesOfHashes(std::size_t size) { become(size); }
 HF_APART PlacesOfHashes::PlacesOfHashes(PlacesOfHashes&& other) noexcept
-    : words_(std::move(other.words_)), mask_(other.mask_), shift_(other.shift_) {}
+    : memory_(std::move(other.memory_)),
+      words_(memory_.data()),
+      mask_(other.mask_),
+      shift_(other.shift_) {}
 HF_APART PlacesOfHashes& PlacesOfHashes::operator=(PlacesOfHashes&& other) noexcept {
-  words_ = std::move(other.words_);
+  memory_ = std::move(other.memory_);
+  words_ = memory_.data();
   mask_ = other.mask_;
   shift_ = other.shift_;
   return *this;
 }
 HF_APART PlacesOfHashes::~PlacesOfHashes() {}
 HF_APART void PlacesOfHashes::become(std::size_t size) {
-  make_room(words_, size);
-  words_.assign(size, 0);
+  make_room(memory_, size);
+  memory_.assign(size, 0);
+  words_ = memory_.data();
   mask_ = static_cast<std::uint32_t>(size - 1);
   shift_ = 64 - __builtin_ctzll(size);
 }
-HF_APART void PlacesOfHashes::clear() { std::fill(words_.begin(), words_.end(), 0); }
+HF_APART void PlacesOfHashes::clear() { std::fill(memory_.begin(), memory_.end(), 0); }
+HF_APART void PlacesOfHashes::grow(const std::byte* entries, std::size_t entry_bytes,
+                                   HashOf* hash_of) {
+  const auto mask = mask_;
+  const auto before = std::exchange(memory_, {});
+  become(2 * before.size());
+  for (const auto word : before) {
+    if (word == 0) continue;
+    const auto number = word & mask;
+    const auto hash = hash_of(entries + (number - 1) * entry_bytes);
+    put(find_free(hash), hash, number);
+  }
+}
+HF_APART void PlacesOfHashes::remove(std::size_t place, const std::byte* entries,
+                                     std::size_t entry_bytes, HashOf* hash_of) {
+  for (auto at = next(place); !is_free(at); at = next(at)) {
+    const auto wanted = home(hash_of(entries + (number(at) - 1) * entry_bytes));
+    if (((at - wanted) & mask_) < ((at - place) & mask_)) continue;
+    words_[place] = words_[at];
+    place = at;
+  }
+  words_[place] = 0;
+}
 // What it wants of the new places is asked for ahead.
 HF_APART void PlacesOfHashes::rebuild(std::size_t size, const std::byte* entries,
                                       std::size_t entry_bytes, std::size_t count, HashOf* hash_of) {

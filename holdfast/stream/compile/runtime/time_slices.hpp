@@ -35,7 +35,7 @@ struct SliceRules {
 class TimeSlices {
  public:
   using Map = std::map<std::int64_t, std::unique_ptr<AnySlice>>;
-  using Make = std::unique_ptr<AnySlice>();
+  using Make = AnySlice*();  // It is the caller's.
 
   // `offset`: what a slice is called in the store is moved by it.
   TimeSlices(Run& run, std::int64_t offset, const SliceRules& rules, Make* make);
@@ -370,7 +370,10 @@ HF_APART void TimeSlices::forget_all() {
 HF_APART AnySlice& TimeSlices::slice_at(std::int64_t slice) {
   auto found = slices_.find(slice);
   if (found == slices_.end())
-    found = slices_.emplace(slice, spare_ != nullptr ? std::move(spare_) : make_()).first;
+    found = slices_
+                .emplace(slice,
+                         spare_ != nullptr ? std::move(spare_) : std::unique_ptr<AnySlice>(make_()))
+                .first;
   found->second->touched = true;
   return *found->second;
 }

@@ -14,6 +14,7 @@
 
 #include <holdfast/stream/compile/runtime/join_rules.hpp>
 #include <holdfast/stream/compile/runtime/slices.hpp>
+#include <holdfast/stream/compile/runtime/window_map.hpp>
 
 namespace holdfast::query {
 
@@ -55,8 +56,7 @@ class WindowRows {
   Item<Row>& add(const Key& key, const Row& row, std::int64_t number) {
     auto& all = items<kSide>();
     if (all.size() == UINT32_MAX) throw std::bad_alloc();
-    all.push_back({row, number});
-    auto& item = all.back();
+    auto& item = all.add(row, number);
     if constexpr (Row::kTexts) {
       const auto bytes = row.text_bytes();
       item.row.move_texts(texts_.take(bytes));
@@ -93,8 +93,8 @@ class WindowRows {
   // Those that are listed, in their order: visit(lists) until one gives false.
   template <class Visit>
   void for_each_listed(const Visit& visit) const {
-    auto left = left_keys_.begin();
-    auto right = right_keys_.begin();
+    const auto* left = left_keys_.begin();
+    const auto* right = right_keys_.begin();
     while (left != left_keys_.end() || right != right_keys_.end()) {
       const int order = left == left_keys_.end()     ? 1
                         : right == right_keys_.end() ? -1
@@ -147,7 +147,7 @@ class WindowRows {
       if (are_listed_) {
         auto& keys = listed<kSide>();
         const int order = keys.empty() ? -1 : Key::compare(keys.back().key, key);
-        if (order < 0 && !key.has_null()) return keys.emplace_back(Listed{key, {}}).list;
+        if (order < 0 && !key.has_null()) return keys.add(key, List()).list;
         if (order == 0 && !key.has_null()) return keys.back().list;
         put_into_table<Side::kLeft>();
         put_into_table<Side::kRight>();
@@ -182,10 +182,10 @@ class WindowRows {
   }
 
   bool are_listed_ = kLists;
-  std::vector<Listed> left_keys_, right_keys_;  // Without NULL, each once.
+  EntryList<Listed> left_keys_, right_keys_;  // Without NULL, each once.
   Table<Key, Lists> keys_;
-  std::vector<ItemOn<Side::kLeft>> left_;
-  std::vector<ItemOn<Side::kRight>> right_;
+  EntryList<ItemOn<Side::kLeft>> left_;
+  EntryList<ItemOn<Side::kRight>> right_;
   TextArena texts_;
   std::uint64_t text_bytes_ = 0;
 };
@@ -205,11 +205,34 @@ struct PartOfKey {
   }
 };
 
+// Entries of a store, in the order of the numbers that their keys end with.
+class NumberedEntries {
+ public:
+  NumberedEntries();
+  ~NumberedEntries();
+
+  // False: its key has no number.
+  bool add(Text key, Text state);
+  void sort();
+  std::size_t size() const;
+  GraphEntry operator[](std::size_t place) const;
+
+ private:
+  struct Entry {
+    std::int64_t number;
+    std::string key, state;
+  };
+
+  std::vector<Entry> all_;
+};
+
 template <class Definition>
 class WindowJoin : JoinRules<Definition> {
   using Rules = JoinRules<Definition>;
   using Key = typename Definition::Key;
   using Window = WindowRows<Key, typename Rules::Left, typename Rules::Right>;
+  using Windows = WindowsOf<Window>;
+  using WindowOfEnd = typename Windows::Window;
   template <Side kSide>
   using RowOn = typename Rules::template RowOn<kSide>;
 
@@ -235,22 +258,22 @@ class WindowJoin : JoinRules<Definition> {
   template <class Graph>
   void pass(Graph& graph, std::int64_t, std::int64_t watermark) {
     while (!run_.failed) {
-      const auto next = windows_.empty() ? INT64_MAX : last_of(windows_.begin()->first);
+      const auto* const first = windows_.first();
+      const auto next = first == nullptr ? INT64_MAX : last_of(first->bounds.end);
       if (std::min(next, next_stored_) >= watermark) break;
-      newest_ = nullptr;
       if constexpr (may_store<Definition>()) {
         if (next_stored_ <= next) {
           if (!find_window()) run_.failed = true;
           continue;
         }
       }
-      auto window = windows_.extract(windows_.begin());
-      leave_state<Side::kLeft>(window.key(), window.mapped());
-      leave_state<Side::kRight>(window.key(), window.mapped());
-      join_window(graph, window.mapped());
+      auto& window = windows_.take_first();
+      leave_state<Side::kLeft>(window);
+      leave_state<Side::kRight>(window);
+      join_window(graph, window.value);
       if constexpr (Rules::Left::kTexts || Rules::Right::kTexts) run_.flush();  // Of the window.
-      spare_ = std::move(window.mapped());
-      spare_.clear();
+      window.value.clear();
+      windows_.reuse_taken();
     }
     now_ = watermark;
   }
@@ -285,16 +308,7 @@ class WindowJoin : JoinRules<Definition> {
   }
   // The last watermark that does not end a window.
   static std::int64_t last_of(std::int64_t end) { return end - 2; }
-  Window& window_at(std::int64_t end) {
-    if (newest_ == nullptr || newest_end_ != end) {
-      auto found = windows_.find(end);
-      if (found == windows_.end())
-        found = windows_.emplace(end, std::exchange(spare_, Window())).first;
-      newest_ = &found->second;
-      newest_end_ = end;
-    }
-    return *newest_;
-  }
+  Window& window_at(std::int64_t end) { return windows_.at({end, 0}); }
   template <Side kSide>
   static Maybe<std::int64_t> end_of(const RowOn<kSide>& row) {
     if constexpr (kSide == Side::kLeft)
@@ -380,7 +394,7 @@ class WindowJoin : JoinRules<Definition> {
     for (auto at = right; at != 0 && !run_.failed; ++i) {
       const auto& partner = window.template item<Side::kRight>(at);
       at = partner.next;
-      if (Rules::keeps(Side::kRight) && i == matched_.size()) matched_.push_back(false);
+      if (Rules::keeps(Side::kRight) && i == matched_.size()) matched_.add(false);
       if (!Definition::holds(row, partner.row, run_) || run_.failed) continue;
       any = true;
       if constexpr (Rules::keeps(Side::kRight)) matched_[i] = true;
@@ -401,11 +415,11 @@ class WindowJoin : JoinRules<Definition> {
     };
   }
   template <Side kSide>
-  void leave_state(std::int64_t end, Window& window) {
+  void leave_state(WindowOfEnd& window) {
     auto& stored = stored_of<kSide>();
     if (!stored.keeps()) return;
-    window.template for_each<kSide>([&](const Key& key, const auto& item) {
-      stored.erase(item.mark, key_of(end, key, item.number));
+    window.value.template for_each<kSide>([&](const Key& key, const auto& item) {
+      stored.erase(item.mark, key_of(window.bounds.end, key, item.number));
       return true;
     });
   }
@@ -439,29 +453,28 @@ class WindowJoin : JoinRules<Definition> {
   bool put_on() {
     auto& stored = stored_of<kSide>();
     if (!stored.put_gone()) return false;
-    for (auto& [end, window] : windows_) {
-      const auto last = last_of(end);
-      const bool put = window.template for_each<kSide>([&, end = end](const Key& key, auto& item) {
+    return windows_.for_each([&](WindowOfEnd& window) {
+      const auto end = window.bounds.end, last = last_of(end);
+      return window.value.template for_each<kSide>([&](const Key& key, auto& item) {
         if (stored.keeps() && !item.mark.changed) return true;
         return stored.put(item.mark, &last, key_of(end, key, item.number),
                           [&](std::string& bytes) { item.row.append_exactly(bytes); });
       });
-      if (!put) return false;
-    }
-    return true;
+    });
   }
 
   // ---- Rows that memory does not have ----
 
   std::uint64_t bytes() const {
     std::uint64_t bytes = 0;
-    for (const auto& [end, window] : windows_)
-      bytes += window.bytes();
+    windows_.for_each([&](const WindowOfEnd& window) {
+      bytes += window.value.bytes();
+      return true;
+    });
     return bytes;
   }
   bool leave() {
     windows_.clear();
-    newest_ = nullptr;
     next_stored_ = now_;
     return stored_[0].leave() && stored_[1].leave();
   }
@@ -472,7 +485,7 @@ class WindowJoin : JoinRules<Definition> {
     Window whole;
     if (!find_rows<Side::kLeft>(whole, at) || !find_rows<Side::kRight>(whole, at)) return false;
     if (whole.empty()) return true;
-    auto& window = windows_[at + 2];
+    auto& window = window_at(at + 2);
     add_rows<Side::kLeft>(window, whole);
     add_rows<Side::kRight>(window, whole);
     window = std::move(whole);
@@ -481,27 +494,15 @@ class WindowJoin : JoinRules<Definition> {
   // In the order of their numbers: so each is the last of its key.
   template <Side kSide>
   bool find_rows(Window& whole, std::int64_t at) {
-    struct Found {
-      std::int64_t number;
-      std::string key, state;
-    };
-    std::vector<Found> all;
-    const auto take = [&all](Text key, Text state, std::uint64_t) {
-      if (key.size < 8) return false;
-      Text last{key.data + key.size - 8, 8};
-      std::int64_t number = 0;
-      static_cast<void>(take_ordered(last, number));
-      all.push_back({number, {key.data, key.size}, {state.data, state.size}});
-      return true;
-    };
+    NumberedEntries all;
+    const auto take = [&all](Text key, Text state, std::uint64_t) { return all.add(key, state); };
     std::int64_t beyond = INT64_MAX;
     if (!stored_of<kSide>().for_each_of_times(at, at, take, beyond)) return false;
     next_stored_ = std::min(next_stored_, beyond);
-    std::sort(all.begin(), all.end(),
-              [](const Found& a, const Found& b) { return a.number < b.number; });
-    for (const auto& [number, key, state] : all) {
-      const GraphEntry entry{0, {key.data(), key.size()}, {state.data(), state.size()}, 0, false};
-      if (!take_row<kSide>(entry, {}, [&](std::int64_t) -> Window& { return whole; })) return false;
+    all.sort();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!take_row<kSide>(all[i], {}, [&](std::int64_t) -> Window& { return whole; }))
+        return false;
     }
     return true;
   }
@@ -518,13 +519,34 @@ class WindowJoin : JoinRules<Definition> {
   StoredNumber<Definition> numbers_;
   // Windows of the store that have not been joined live so long at least.
   std::int64_t next_stored_ = INT64_MAX;
-  std::map<std::int64_t, Window> windows_;  // By their ends.
-  Window* newest_ = nullptr;                // That of the last row.
-  std::int64_t newest_end_ = 0;
-  Window spare_;                // One that has ended: its memory is for the next one.
+  Windows windows_;             // By their ends; they start at 0.
   std::int64_t now_ = kNoTime;  // The watermark.
-  std::vector<bool> matched_;   // Right rows of one key.
+  EntryList<bool> matched_;     // Right rows of one key.
   Places places_;
 };
+
+#ifndef HOLDFAST_APART
+
+HF_APART NumberedEntries::NumberedEntries() {}
+HF_APART NumberedEntries::~NumberedEntries() {}
+HF_APART bool NumberedEntries::add(Text key, Text state) {
+  if (key.size < 8) return false;
+  Text last{key.data + key.size - 8, 8};
+  std::int64_t number = 0;
+  static_cast<void>(take_ordered(last, number));
+  all_.push_back({number, {key.data, key.size}, {state.data, state.size}});
+  return true;
+}
+HF_APART void NumberedEntries::sort() {
+  std::sort(all_.begin(), all_.end(),
+            [](const Entry& a, const Entry& b) { return a.number < b.number; });
+}
+HF_APART std::size_t NumberedEntries::size() const { return all_.size(); }
+HF_APART GraphEntry NumberedEntries::operator[](std::size_t place) const {
+  const auto& [number, key, state] = all_[place];
+  return {0, {key.data(), key.size()}, {state.data(), state.size()}, 0, false};
+}
+
+#endif
 
 }  // namespace holdfast::query
