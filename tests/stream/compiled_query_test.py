@@ -439,6 +439,21 @@ def check_precompiled(directory):
     assert not list(cache.glob('own-*'))
 
 
+def check_clang(directory):
+    """The libraries of clang, too, are linked to what it has made of the runtime."""
+    clang = shutil.which('clang++') or shutil.which('clang++-19')
+    if clang is None:
+        return
+    cache, path = directory / 'cache_of_clang', directory / 'events_0.csv'
+    before = os.environ.get('CXX')
+    os.environ['CXX'] = clang
+    read_headers(cache)
+    text = table(path) + 'SELECT k, COUNT(*), MIN(v) FROM events GROUP BY k'
+    done = run(cache, 'wait', text)
+    os.environ.pop('CXX') if before is None else os.environ.update(CXX=before)
+    assert ', compiled' in done.stderr and done.stdout == run(cache, 'never', text).stdout, done.stderr
+
+
 def ends(process, within_seconds):
     until = time.monotonic() + within_seconds
     while time.monotonic() < until:
@@ -567,6 +582,7 @@ def main():
         check_texts(directory, cache)
         check_other_files(directory)
         check_precompiled(directory)
+        check_clang(directory)
         for state in kills_of.stores(HOLDFAST):
             print(state, check_kills(directory, cache, state))
         check_compilers(directory, cache)

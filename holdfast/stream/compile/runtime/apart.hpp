@@ -17,7 +17,7 @@
 #pragma once
 
 #ifdef HOLDFAST_APART_HERE
-#define HF_APART [[gnu::used, gnu::noinline]] inline
+#define HF_APART [[gnu::noinline]]
 #else
 #define HF_APART [[gnu::noinline]] inline
 #endif
