@@ -1,7 +1,7 @@
 // run_metadata.hpp: what a checkpoint says of its run, beside the entries of its state.
 //
-// Bytes   plan, position, sink as texts (bytes.hpp); watermark, late rows, rows without a time, end,
-//         sink_base as numbers.
+// Bytes   plan, position, sink as texts (bytes.hpp); watermark, late rows, rows without a time,
+//         end, sink_base as numbers.
 // Errors  kCorrupt.
 #pragma once
 
