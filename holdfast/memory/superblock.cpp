@@ -72,6 +72,12 @@ Status write_superblock(const DurableWriter& writer, std::uint64_t offset,
   return writer.order();
 }
 
+void write_back_superblock(const DurableWriter& writer, std::uint64_t offset,
+                           const SuperblockHeader& header) {
+  if (writer.region().read_only()) return;
+  writer.persist().write_back(writer.at(offset), sizeof header + header.body_bytes);
+}
+
 Status erase_superblock(const DurableWriter& writer, std::uint64_t offset) {
   constexpr std::byte kZeros[kCacheLineBytes] = {};
   HF_RETURN_IF_ERROR(writer.put(offset, kZeros));

@@ -72,6 +72,11 @@ Result<SuperblockHeader> new_header(const SuperblockFormat& format,
 // What lies there must not be a valid superblock: erase_superblock() comes first if it is.
 Status write_superblock(const DurableWriter& writer, std::uint64_t offset,
                         const SuperblockHeader& header, std::span<const std::byte> body);
+// For every open(): a process that was killed in write_superblock() may have stored the magic and
+// not waited, so that it was read from a cache. Writes header and body back where the region is
+// writable; durable after the caller's next fence, which comes before the first answer.
+void write_back_superblock(const DurableWriter& writer, std::uint64_t offset,
+                           const SuperblockHeader& header);
 // Makes a structure of any kind, of any version, unknown: its first line becomes zeros. Durable on
 // return. Its contents stay where they are, but nobody finds them any more.
 Status erase_superblock(const DurableWriter& writer, std::uint64_t offset = 0);

@@ -50,6 +50,7 @@ Result<std::unique_ptr<StarStore>> StarStore::open(Region& region) {
   HF_ASSIGN_OR_RETURN(const auto header,
                       read_superblock(kStarFormat, {region.data(), kPageBytes}, {}));
   std::unique_ptr<StarStore> store(new StarStore(region, header.id, std::move(claim)));
+  write_back_superblock(DurableWriter(region), 0, header);  // read_root() has the fence.
   HF_RETURN_IF_ERROR(store->read_root());
   return store;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include <holdfast/base/spin.hpp>
 #include <holdfast/blocks/extent.hpp>
 #include <holdfast/crash/checker.hpp>
+#include <holdfast/memory/durable_writer.hpp>
 #include <holdfast/memory/region.hpp>
 
 namespace holdfast::index {
@@ -173,6 +175,45 @@ struct IndexRun {
       before.push_back({1'000 + before.size(), IndexOperation::kInsert, first + i * step});
   }
 };
+
+// A process that created the index was killed when the magic was in a cache, and nothing waited for
+// it. Another process opens the index and inserts: what is acknowledged is there for good.
+template <class Index, class Options>
+crash::Protocol<IndexState> created_by_a_killed_process(IndexRun<Index, Options> run,
+                                                        std::uint64_t magic) {
+  using Run = IndexRun<Index, Options>;
+  for (const std::uint64_t id : {1, 2, 3})
+    run.operations.push_back({id, IndexOperation::kInsert, 70 + id});
+  auto protocol = run.protocol();
+  protocol.initial.exists = false;
+  protocol.setup = [create = protocol.setup](Region& region) {
+    create(region);
+    const DurableWriter writer(region);
+    writer.put_word(0, 0).value();
+    writer.order().value();
+  };
+  protocol.workload = [=](Region& region, crash::Workload& workload) {
+    workload.begin(99);
+    std::unique_ptr<Index> index;
+    // A fence of the thread that inserts does not wait for what another one has written back.
+    std::thread([&] {
+      region.persist().store(reinterpret_cast<std::uint64_t*>(region.data()), magic);
+      index = Index::open(region, blocks::whole(region)).value();
+    }).join();
+    workload.acknowledge(99);
+    Run::perform(*index, region, workload, run.operations);
+  };
+  protocol.check = [run](const crash::Past<IndexState>& past,
+                         const IndexState& seen) -> std::string {
+    const bool opened = past.operations.front().acknowledged();
+    if (!seen.exists) return opened ? "the index is gone" : "";
+    auto records = seen;
+    records.exists = past.base.exists;
+    return run.check(past, records);
+  };
+  protocol.then = nullptr;
+  return protocol;
+}
 
 // Some orders of threads by seeds, then all with one preemption, as far as the number goes.
 inline constexpr crash::Schedules kIndexSchedules{3, 1, 16};

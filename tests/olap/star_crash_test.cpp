@@ -147,6 +147,38 @@ TEST(StarCrash, AFirstLoadIsThereWhollyOrNotAtAllAndTakesTwoFences) {
   }
 }
 
+// A process was killed when it had stored the magic in a cache. Another one opens the star and loads.
+TEST(StarCrash, AStarThatAKilledProcessCreatedStaysOnceItWasOpened) {
+  auto protocol = loading({}, {{1, 7, 20}});
+  protocol.initial.exists = false;
+  protocol.setup = [](Region& region) {
+    StarStore::create(region).value();
+    const DurableWriter writer(region);
+    writer.put_word(0, 0).value();
+    writer.order().value();
+  };
+  protocol.workload = [](Region& region, crash::Workload& run) {
+    run.begin(99);
+    region.persist().store(reinterpret_cast<std::uint64_t*>(region.data()), kStarFormat.magic);
+    auto store = StarStore::open(region).value();
+    run.acknowledge(99);
+    run.perform(1, [&] { load_version(*store, 7, 20); });
+  };
+  protocol.check = [](const crash::Past<Seen>& past, const Seen& seen) -> std::string {
+    const auto acknowledged = [&](std::size_t i) {
+      return past.operations.size() > i && past.operations[i].acknowledged();
+    };
+    if (acknowledged(1) && seen.version != 7) return "what was loaded is gone";
+    return acknowledged(0) && !seen.exists ? "the star is gone" : "";
+  };
+  protocol.then = nullptr;
+  for (const auto& model : {crash::kLine, crash::kLineStreaming, crash::kByte}) {
+    const auto report = crash::check(protocol, medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+    EXPECT_GE(report.images_in_all(), 5u);
+  }
+}
+
 TEST(StarCrash, ALoadOverAnotherLeavesOneOfTheTwo) {
   for (const auto& model : kModels) {
     const auto report =

@@ -128,9 +128,10 @@ Result<std::unique_ptr<ByteDash>> ByteDash::open(Region& region, const Extent& e
 Result<std::unique_ptr<ByteDash>> ByteDash::assemble(Region& region, const Extent& extent,
                                                      Claim claim) {
   ByteDashShape shape;
-  HF_RETURN_IF_ERROR(read_superblock(kByteDashFormat,
-                                     {region.data() + extent.offset_bytes, kPageBytes},
-                                     std::as_writable_bytes(std::span(&shape, 1))));
+  HF_ASSIGN_OR_RETURN(
+      const auto header,
+      read_superblock(kByteDashFormat, {region.data() + extent.offset_bytes, kPageBytes},
+                      std::as_writable_bytes(std::span(&shape, 1))));
   if (!shape.fits(extent))
     return Error{Errc::kCorrupt,
                  "byte dash: superblock: log_bytes=" + std::to_string(shape.log_bytes) +
@@ -139,6 +140,7 @@ Result<std::unique_ptr<ByteDash>> ByteDash::assemble(Region& region, const Exten
   HF_ASSIGN_OR_RETURN(auto log, blocks::Log::open(region, shape.log(extent)));
   if (log.options().format != blocks::LogFormat::kChecksum || log.options().lanes < 2)
     return Error{Errc::kCorrupt, "byte dash: its log is one that no build writes"};
+  write_back_superblock(DurableWriter(region, extent), 0, header);  // The fence is Dash's.
   HF_ASSIGN_OR_RETURN(auto dash, Dash::open(region, shape.dash(extent)));
   std::unique_ptr<ByteDash> index(
       new ByteDash(key_of(shape), std::move(claim), std::move(log), std::move(dash)));

@@ -108,6 +108,7 @@ Result<std::unique_ptr<Dash>> Dash::open(Region& region, const Extent& extent) {
                       std::as_writable_bytes(std::span(&shape, 1))));
   HF_RETURN_IF_ERROR(detail::check_shape("dash index", shape, extent));
   std::unique_ptr<Dash> dash(new Dash(region, extent, shape, header.id, std::move(claim)));
+  write_back_superblock(dash->writer_, 0, header);  // recover() has the fence.
   HF_RETURN_IF_ERROR(dash->recover());
   return dash;
 }

@@ -103,16 +103,18 @@ Result<std::unique_ptr<FastFair>> FastFair::open(Region& region, const Extent& e
                       std::as_writable_bytes(std::span(&shape, 1))));
   HF_RETURN_IF_ERROR(detail::check_shape("fast+fair tree", shape, extent));
   std::unique_ptr<FastFair> tree(new FastFair(region, extent, shape, header.id, std::move(claim)));
+  write_back_superblock(tree->writer_, 0, header);  // recover() has the fence.
   HF_RETURN_IF_ERROR(tree->recover());
   return tree;
 }
 
 Status FastFair::recover() {
   if (!read_only_) {
-    // A process that was killed may have stored them and not waited. The fence is that of the first
-    // access to the root, which comes before any answer.
+    // A process that was killed may have stored them and not waited. What follows rests on them, of
+    // all threads: the fence of another one would not wait for these.
     writer_.persist().write_back(writer_.at(kRootAt), sizeof(std::uint64_t));
     writer_.persist().write_back(writer_.at(kTakenAt), sizeof(std::uint64_t));
+    HF_RETURN_IF_ERROR(writer_.order());
   }
   const auto taken = open_word<SealedWord>(writer_.word(kTakenAt), taken_context(id_));
   if (!taken || *taken == 0 || *taken > shape_.nodes)

@@ -134,6 +134,8 @@ Result<std::unique_ptr<FpTree>> FpTree::open(Region& region, const Extent& exten
                       std::as_writable_bytes(std::span(&shape, 1))));
   HF_RETURN_IF_ERROR(detail::check_shape("fp-tree", shape, extent));
   std::unique_ptr<FpTree> tree(new FpTree(region, extent, shape, header.id, std::move(claim)));
+  write_back_superblock(tree->writer_, 0, header);
+  if (!region.read_only()) HF_RETURN_IF_ERROR(tree->writer_.order());
   HF_RETURN_IF_ERROR(tree->recover(threads));
   return tree;
 }

@@ -44,6 +44,7 @@ Result<std::unique_ptr<MartStore>> MartStore::open(Region& region) {
   HF_ASSIGN_OR_RETURN(const auto header,
                       read_superblock(kMartFormat, {region.data(), kPageBytes}, {}));
   std::unique_ptr<MartStore> store(new MartStore(region, header.id, std::move(claim)));
+  write_back_superblock(DurableWriter(region), 0, header);  // read_root() has the fence.
   HF_RETURN_IF_ERROR(store->read_root());
   return store;
 }

@@ -66,6 +66,10 @@ TEST(ByteDashCrash, AnIndexThatIsCreatedIsThereWhollyOrNotAtAll) {
   check_index(protocol, kBytes, {}, kImages);
 }
 
+TEST(ByteDashCrash, AnIndexThatAKilledProcessCreatedStaysOnceItWasOpened) {
+  check_index(created_by_a_killed_process(BytesRun(), magic_of("HLDBDSH1")), kBytes, {}, kImages);
+}
+
 // Live records are copied, Dash is led to the copies, the log is cut: each is found at any time.
 TEST(ByteDashCrash, ReclaimLosesNothing) {
   BytesRun run;

@@ -79,5 +79,12 @@ TEST(DashKilled, ASplitThatIsGoneOnWithIsDurable) {
   }));
 }
 
+TEST(DashKilled, AnIndexThatAKilledProcessCreatedStaysOnceItWasOpened) {
+  DashRun run;
+  run.options.buckets = 2, run.options.stash_buckets = 1;
+  run.options.segments = 3, run.options.max_depth = 4;
+  check_index(created_by_a_killed_process(run, kDashFormat.magic));
+}
+
 }  // namespace
 }  // namespace holdfast::index

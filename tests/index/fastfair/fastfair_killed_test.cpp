@@ -103,5 +103,11 @@ TEST(FastFairKilled, TheNumberOfNodesThatWereTakenIsDurable) {
   }));
 }
 
+TEST(FastFairKilled, ATreeThatAKilledProcessCreatedStaysOnceItWasOpened) {
+  IndexRun<FastFair, FastFairOptions> run;
+  run.options.slots = kShape.slots, run.options.nodes = kShape.nodes;
+  check_index(created_by_a_killed_process(run, kFastFairFormat.magic));
+}
+
 }  // namespace
 }  // namespace holdfast::index

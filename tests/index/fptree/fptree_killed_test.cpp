@@ -92,5 +92,11 @@ TEST(FpTreeKilled, TheNumberOfLeavesThatWereEverUsedIsDurable) {
   EXPECT_EQ(report.operation(1).barriers(), 2u);
 }
 
+TEST(FpTreeKilled, ATreeThatAKilledProcessCreatedStaysOnceItWasOpened) {
+  IndexRun<FpTree, FpTreeOptions> run;
+  run.options.records = kShape.records, run.options.leaves = kShape.leaves;
+  check_index(created_by_a_killed_process(run, kFpTreeFormat.magic));
+}
+
 }  // namespace
 }  // namespace holdfast::index
