@@ -103,6 +103,28 @@ TEST(FastFairKilled, TheNumberOfNodesThatWereTakenIsDurable) {
   }));
 }
 
+// The number of nodes was written back by the thread that opened the tree. Another one, whose fences
+// do not wait for that, linked the node that the killed process had taken; after a power failure it
+// was taken once more.
+TEST(FastFairKilled, ANodeThatAKilledProcessTookIsTakenOnce) {
+  IndexRun<FastFair, FastFairOptions> run;
+  run.options.slots = kShape.slots, run.options.nodes = kShape.nodes;
+  run.add_before(10, 3);
+  run.operations = {{1, IndexOperation::kInsert, 40}, {2, IndexOperation::kInsert, 50}};
+  run.after = {{3, IndexOperation::kInsert, 60},
+               {4, IndexOperation::kInsert, 70},
+               {5, IndexOperation::kInsert, 80}};
+  auto protocol = run.protocol();
+  protocol.workload = [=](Region& region, crash::Workload& workload) {
+    region.persist().store(reinterpret_cast<std::uint64_t*>(region.data() + kTakenAt),
+                           seal_word<SealedWord>(2, taken_context(id_of(region))));
+    std::unique_ptr<FastFair> tree;
+    std::thread([&] { tree = FastFair::open(region, blocks::whole(region)).value(); }).join();
+    run.perform(*tree, region, workload, run.operations);
+  };
+  check_index(protocol);
+}
+
 TEST(FastFairKilled, ATreeThatAKilledProcessCreatedStaysOnceItWasOpened) {
   IndexRun<FastFair, FastFairOptions> run;
   run.options.slots = kShape.slots, run.options.nodes = kShape.nodes;
