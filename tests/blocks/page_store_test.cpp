@@ -265,6 +265,9 @@ TEST(PageStoreErrors, OptionsAreRefusedByName) {
   refused([](O& o) { o.page_bytes = 1000; }, "page_bytes=1000");
   refused([](O& o) { o.page_bytes = 128 * KiB; }, "page_bytes=131072");
   refused([](O& o) { o.pages = 1ull << 32; }, "pages=4294967296");
+  // Of 2^32 slots the last one has the number that says "none", and a count of them had no end.
+  refused([](O& o) { o.pages = ~std::uint32_t{0}; }, "pages=4294967295");
+  refused([](O& o) { o.pages = ~std::uint32_t{0} - 7, o.spare_slots = 8; }, "pages=4294967288");
   refused([](O& o) { o.spare_slots = 0; }, "spare_slots=0");
   refused([](O& o) { o.micro_logs = 0; }, "micro_logs=0");
   says(PageStore::create(region, {0, 100}, shape()), Errc::kInvalidOption, "extent.size_bytes=100");

@@ -36,6 +36,8 @@ inline constexpr SuperblockFormat kPageStoreFormat{.name = "page store",
                                                    .oldest_version = 3,
                                                    .known_incompatible = 0};
 inline constexpr std::uint64_t kSuperblockBytes = 4096;
+// Slots are counted in 32 bits, and the number behind the last of these says "none".
+inline constexpr std::uint64_t kMostSlots = ~std::uint32_t{0};
 
 // ---- Superblock of version 3: SuperblockHeader, then this ----
 

@@ -57,8 +57,9 @@ Result<Geometry> place(const PageStoreOptions& options, const Extent& extent) {
                      std::to_string(geometry.bytes()) +
                      " bytes in all; extent.size_bytes=" + std::to_string(extent.size_bytes)};
   }
-  std::uint64_t low = 0, high = std::min<std::uint64_t>(extent.size_bytes / options.page_bytes,
-                                                        ~std::uint32_t{0});
+  std::uint64_t low = 0,
+                high = std::min<std::uint64_t>(extent.size_bytes / options.page_bytes,
+                                               page_detail::kMostSlots - options.spare_slots);
   while (low < high) {  // The most that fit.
     const auto middle = low + (high - low + 1) / 2;
     if (geometry_of(options, middle).bytes() <= extent.size_bytes)
@@ -189,9 +190,8 @@ Status PageStore::check_identity(const Identity& identity, const Extent& extent)
   const auto& shape = identity.shape;
   const bool sane = std::has_single_bit(shape.page_bytes) && shape.page_bytes >= kCacheLineBytes &&
                     shape.page_bytes <= 64 * KiB && shape.micro_logs >= 1 &&
-                    shape.micro_logs <= 4'096 && shape.pages >= 1 &&
-                    shape.pages <= ~std::uint32_t{0} && shape.slots > shape.pages &&
-                    shape.slots - shape.pages <= 65'536;
+                    shape.micro_logs <= 4'096 && shape.pages >= 1 && shape.slots <= kMostSlots &&
+                    shape.slots > shape.pages && shape.slots - shape.pages <= 65'536;
   if (!sane) return damaged("superblock");
   const auto geometry = geometry_of(shape);
   if (geometry.bytes() > extent.size_bytes)

@@ -27,9 +27,10 @@ Status PageStoreOptions::validate() const {
   };
   if (!std::has_single_bit(page_bytes) || page_bytes < kCacheLineBytes || page_bytes > 64 * KiB)
     return invalid("page_bytes", page_bytes, "powers of two from 64 to 65,536");
-  if (pages > ~std::uint32_t{0}) return invalid("pages", pages, "0 to 4,294,967,295");
   if (spare_slots < 1 || spare_slots > 65'536)
     return invalid("spare_slots", spare_slots, "1 to 65,536");
+  if (pages > page_detail::kMostSlots - spare_slots)
+    return invalid("pages", pages, "0 to 4,294,967,295, less the spare_slots");
   if (micro_logs < 1 || micro_logs > 4'096) return invalid("micro_logs", micro_logs, "1 to 4,096");
   return {};
 }
