@@ -105,11 +105,18 @@ void LogReader::look_again() HF_REQUIRES(space_->mutex()) {
 
 LogReader::LogReader(log_detail::Space* space, Lsn from) : space_(space) {
   const Lock hold(space->mutex());
-  pin_ = std::max(from.value, space->head());
-  space->pin(pin_);
   for (std::size_t i = 0; i < space->lanes().size(); ++i)
     cursors_.push_back(std::make_unique<Cursor>());
-  look_again();
+  pin_ = std::max(from.value, space->head());
+  space->pin(pin_);
+  try {
+    look_again();
+  } catch (...) {  // No memory. What is pinned would stay so: there is no reader that ends.
+    for (const auto& cursor : cursors_)
+      cursor->let_go(*space);
+    space->unpin(pin_);
+    throw;
+  }
 }
 
 LogReader::LogReader(LogReader&& other) noexcept

@@ -43,6 +43,8 @@ constexpr std::size_t kLengths = 8;
 // What Dash holds: where the record lies, and the lowest bits of its LSN. A record that takes the
 // place of one that is gone has another LSN.
 constexpr unsigned kLsnBits = 24;
+// What is above them counts words of the log.
+constexpr std::uint64_t kMostLogBytes = std::uint64_t{8} << (64 - kLsnBits);
 constexpr std::uint64_t kLsnMask = (std::uint64_t{1} << kLsnBits) - 1;
 std::uint64_t word_of(const blocks::LogPlace& place) {
   return place.at_bytes / 8 << kLsnBits | (place.lsn.value & kLsnMask);
@@ -71,9 +73,9 @@ Status ByteDashOptions::validate() const {
     return detail::check_option("byte dash", field, seen, least, most);
   };
   HF_RETURN_IF_ERROR(check("lanes", lanes, 1, 63));
-  if (log_bytes % kPageBytes != 0)
+  if (log_bytes % kPageBytes != 0 || log_bytes > kMostLogBytes)
     return Error{Errc::kInvalidOption, "byte dash: log_bytes=" + std::to_string(log_bytes) +
-                                           ": allowed are multiples of 4096"};
+                                           ": allowed are multiples of 4096 up to 8 TiB"};
   return dash.validate();
 }
 
@@ -86,9 +88,11 @@ Result<std::unique_ptr<ByteDash>> ByteDash::create(Region& region, const Extent&
   if (region.read_only())
     return Error{Errc::kReadOnly, "byte dash: cannot be created in a read-only region"};
   ByteDashShape shape{};
-  shape.log_bytes = options.log_bytes != 0
-                        ? options.log_bytes
-                        : (extent.size_bytes - kPageBytes) / 8 * 7 / kPageBytes * kPageBytes;
+  shape.log_bytes =
+      options.log_bytes != 0
+          ? options.log_bytes
+          : std::min((extent.size_bytes - kPageBytes) / 8 * 7 / kPageBytes * kPageBytes,
+                     kMostLogBytes);
   blocks::LogOptions log;
   log.segment_bytes = options.segment_bytes;
   log.lanes = options.lanes + 1;  // One for reclaim().

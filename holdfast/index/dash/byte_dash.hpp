@@ -36,7 +36,8 @@
 namespace holdfast::index {
 
 struct ByteDashOptions {  // Of a new index; an existing one keeps its own.
-  // Of the extent, for the log; a multiple of 4096. 0: seven eighths of it. The rest is Dash's.
+  // Of the extent, for the log; a multiple of 4096, up to 8 TiB. 0: seven eighths of the extent, as
+  // far as that. The rest is Dash's.
   std::uint64_t log_bytes = 0;
   std::uint64_t segment_bytes = 1 * MiB;  // Of the log. A record fits into one.
   std::uint32_t lanes = 4;                // Threads that write records at once: 1 to 63.

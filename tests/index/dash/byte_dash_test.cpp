@@ -139,6 +139,8 @@ TEST(ByteDash, OptionsAreCheckedByName) {
   };
   refused([](auto& options) { options.lanes = 0; }, "lanes=0: allowed are 1 to 63");
   refused([](auto& options) { options.log_bytes = 100; }, "log_bytes=100");
+  // A record's place has 40 bits, of words.
+  refused([](auto& options) { options.log_bytes = 8 * TiB + kPageBytes; }, "up to 8 TiB");
   refused([](auto& options) { options.dash.buckets = 1; }, "buckets=1");
   refused([](auto& options) { options.log_bytes = 2 * MiB; }, "log_bytes=2097152", Errc::kNoSpace);
   refused([](auto& options) { options.log_bytes = 16 * KiB; }, "at least 36864", Errc::kNoSpace);
