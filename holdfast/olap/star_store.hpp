@@ -42,7 +42,7 @@ class StarStore {
   // A star without tables in a region that holds nothing of Holdfast's. Errors: kAlreadyExists.
   static Result<std::unique_ptr<StarStore>> create(Region& region);
   static Result<std::unique_ptr<StarStore>> open(Region& region);
-  // The star that is there, or a new one where the region begins with zeros.
+  // The star that is there, or a new one where the region's first word is zero.
   static Result<std::unique_ptr<StarStore>> open_or_create(Region& region);
 
   // Null: nothing is loaded.

@@ -38,6 +38,16 @@ TEST(StarStore, IsFoundAgainAndTheSame) {
   EXPECT_EQ(StarStore::open(region).code(), Errc::kOk);  // Readers share.
 }
 
+// The magic comes last. What lay before it was refused for ever as something that is no star.
+TEST(StarStore, OneWhoseCreationWasInterruptedIsCreatedAgain) {
+  Region region = Region::open("dram", small_units()).value();
+  StarStore::create(region).value();
+  DurableWriter(region).put_word(0, 0).value();
+  const auto store = StarStore::open_or_create(region);
+  ASSERT_TRUE(store) << store.error().message();
+  EXPECT_FALSE((*store)->loaded());
+}
+
 TEST(StarStore, LoadingAgainAndAgainUsesTheSameSpace) {
   Region region = Region::open("dram", small_units()).value();
   auto store = StarStore::create(region).value();

@@ -50,9 +50,8 @@ Result<std::unique_ptr<MartStore>> MartStore::open(Region& region) {
 }
 
 Result<std::unique_ptr<MartStore>> MartStore::open_or_create(Region& region) {
-  const auto first = std::span(region.data(), std::min(region.size_bytes(), kPageBytes));
-  const bool empty =
-      std::all_of(first.begin(), first.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  // A crash in create() leaves all of a superblock but this word.
+  const bool empty = region.size_bytes() >= kPageBytes && DurableWriter(region).word(0) == 0;
   return empty ? create(region) : open(region);
 }
 

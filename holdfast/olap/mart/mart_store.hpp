@@ -34,7 +34,7 @@ class MartStore {
   // A star without tables in a region that holds nothing of Holdfast's. Errors: kAlreadyExists.
   static Result<std::unique_ptr<MartStore>> create(Region& region);
   static Result<std::unique_ptr<MartStore>> open(Region& region);
-  // The star that is there, or a new one where the region begins with zeros.
+  // The star that is there, or a new one where the region's first word is zero.
   static Result<std::unique_ptr<MartStore>> open_or_create(Region& region);
 
   // Null: nothing is loaded.
