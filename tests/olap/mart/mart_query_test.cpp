@@ -390,6 +390,21 @@ TEST(MartQuery, ACastToANarrowerTypeDoesNotWrap) {
             std::vector<std::string>{"NULL|NULL|1|NULL|"});
 }
 
+// It wrapped as the INT of streams does.
+TEST(MartQuery, TimesFarApartDifferByABigint) {
+  auto mart = empty_mart();
+  SalesData data(5, 0);
+  data.tables[0] = {"1,,,2026-02-01,,1,1.00,,web,,1"};
+  load_data(*mart.store, data).value();
+  const std::string seconds = "TIMESTAMPDIFF(SECOND, TIMESTAMP '1900-01-01 00:00:00', sold)";
+  EXPECT_EQ(
+      rows(*mart.store,
+           "SELECT " + seconds + ", SUM(" + seconds +
+               "), TIMESTAMPDIFF(SECOND, TIMESTAMP "
+               "'0001-01-01 00:00:00', TIMESTAMP '9999-12-31 23:59:59') FROM sales GROUP BY sold"),
+      std::vector<std::string>{"3978892800|3978892800|315537897599|"});
+}
+
 // They crashed: the path into the JSON was not there when a row came.
 TEST(MartQuery, FunctionsThatAreMadeReadyWhenTheyAreBound) {
   auto mart = empty_mart();
