@@ -6,6 +6,7 @@
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/sql/cast.hpp>
 #include <holdfast/sql/evaluate.hpp>
+#include <holdfast/sql/nested.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
@@ -197,10 +198,29 @@ void doubles(const Expression& e, const Vector& a, std::size_t size, Vector& out
 
 // ---- All else: value by value ----
 
+// Whether a CAST of this value, which is not NULL, gives another whole number.
+bool cast_wraps(const sql::Value& value, const sql::Type& of, const sql::Type& to) {
+  if (to.is_nested() && of.is_nested()) {
+    const auto parts = sql::parts_of(value, of);
+    const auto &before = of.nested->fields, &after = to.nested->fields;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto field = i % before.size();
+      if (!parts[i].null && cast_wraps(parts[i], before[field].type, after[field].type))
+        return HF_MUTANT("O65", true, false);
+    }
+    return false;
+  }
+  if (!to.is_integer()) return false;
+  if (of.is_integer()) return !sql::in_range(value.number, to.kind);
+  if (!of.is_real()) return false;
+  // Below 2^63 there is a place for it in 128 bits.
+  return !(std::fabs(value.real) <= 0x1p63) ||
+         !sql::in_range(static_cast<sql::Int128>(value.real), to.kind);
+}
+
 // Whether sql::evaluate() would give a whole number that is not the one of these operands, the
 // first of which is not NULL: it lets some wrap, and a real beyond the range becomes its end.
 bool wraps(const Expression& e, const sql::Row& row) {
-  const auto& of = e.arguments[0]->type;
   switch (e.operation) {
     case Operation::kNegate:
     case Operation::kAbsolute:
@@ -209,12 +229,7 @@ bool wraps(const Expression& e, const sql::Row& row) {
     case Operation::kDivide:
       return !row[1].null && row[1].number == -1 && !sql::in_range(-row[0].number, e.type.kind);
     case Operation::kCast:
-    case Operation::kTryCast:
-      if (of.is_integer()) return !sql::in_range(row[0].number, e.type.kind);
-      if (!of.is_real()) return false;
-      // Below 2^63 there is a place for it in 128 bits.
-      return !(std::fabs(row[0].real) <= 0x1p63) ||
-             !sql::in_range(static_cast<sql::Int128>(row[0].real), e.type.kind);
+    case Operation::kTryCast: return cast_wraps(row[0], e.arguments[0]->type, e.type);
     default: return false;
   }
 }
@@ -246,7 +261,8 @@ Status by_value(const Expression& e, const std::vector<Vector>& arguments, std::
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t k = 0; k < arguments.size(); ++k)
       row[k] = arguments[k].value(e.arguments[k]->type, i);
-    if (e.type.is_integer() && !row.empty() && !row[0].null && wraps(e, row)) {
+    if ((e.type.is_integer() || e.type.is_nested()) && !row.empty() && !row[0].null &&
+        wraps(e, row)) {
       if (e.operation == Operation::kCast) return is_none_of_type(e, row[0]);
       if (e.operation != Operation::kTryCast) return does_not_fit(e);
       out.set_null(i);

@@ -23,12 +23,18 @@ using sql::syntax::JoinKind;
 // Whole numbers have room in a query.
 sql::Type queried(const sql::Type& type) { return type.is_integer() ? sql::kBigIntType : type; }
 
-// What is computed of whole numbers is BIGINT, too, also of literals. Only a CAST keeps its type.
+// What is computed of whole numbers is BIGINT, too, also of literals. Only a CAST keeps its type,
+// and an array, a row or a map that of its parts: what does not fit there is an error.
 sql::ExpressionPointer with_room(sql::ExpressionPointer expression) {
   using sql::Operation;
   if (expression == nullptr) return expression;
-  for (auto& argument : expression->arguments)
+  const bool nested = expression->operation == Operation::kNestedCall;
+  for (auto& argument : expression->arguments) {
+    const auto type = argument->type;
     argument = with_room(std::move(argument));
+    if (nested)
+      argument = HF_MUTANT("O64", sql::cast_to(std::move(argument), type), std::move(argument));
+  }
   const auto operation = expression->operation;
   if (operation != Operation::kCast && operation != Operation::kTryCast &&
       operation != Operation::kLiteral)

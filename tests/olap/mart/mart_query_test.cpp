@@ -405,6 +405,30 @@ TEST(MartQuery, TimesFarApartDifferByABigint) {
       std::vector<std::string>{"3978892800|3978892800|315537897599|"});
 }
 
+// They were cut to the bytes of the type.
+TEST(MartQuery, WholeNumbersInArraysRowsAndMapsDoNotWrap) {
+  auto mart = empty_mart();
+  SalesData data(5, 0);
+  data.tables[0] = {"1,,,2026-02-01,,1,1.00,,web,,1"};
+  load_data(*mart.store, data).value();
+  for (const char* const of :
+       {"ARRAY[100000 * 100000, 1][1]", "ROW(100000 * 100000, 1)", "MAP['a', 100000 * 100000]['a']",
+        "ARRAY_CONTAINS(ARRAY[1410065408], 100000 * 100000)"})
+    EXPECT_NE(message_of(*mart.store, std::string("SELECT ") + of + " FROM sales")
+                  .find("'10000000000' is no INT"),
+              std::string::npos)
+        << of << message_of(*mart.store, std::string("SELECT ") + of + " FROM sales");
+  EXPECT_EQ(message_of(*mart.store, "SELECT CAST(ARRAY[id, 300] AS ARRAY<TINYINT>)[2] FROM sales"),
+            "line 1, column 8: '[1, 300]' is no ARRAY<TINYINT>; TRY_CAST gives NULL");
+  EXPECT_EQ(rows(*mart.store,
+                 "SELECT TRY_CAST(ARRAY[id, 300] AS ARRAY<TINYINT>), CAST(ARRAY[id, 30] AS "
+                 "ARRAY<TINYINT>), "
+                 "TRY_CAST(ARRAY[ARRAY[weight, 1e300]] AS ARRAY<ARRAY<INT>>), "
+                 "ARRAY[2 * 3, 1][1], ARRAY[CAST(100000 * 100000 AS BIGINT), 1][1], ARRAY[id * "
+                 "3000000000, 1][1] FROM sales"),
+            std::vector<std::string>{"NULL|[1, 30]|NULL|6|10000000000|3000000000|"});
+}
+
 // They crashed: the path into the JSON was not there when a row came.
 TEST(MartQuery, FunctionsThatAreMadeReadyWhenTheyAreBound) {
   auto mart = empty_mart();
