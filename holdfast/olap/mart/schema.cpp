@@ -4,6 +4,7 @@
 #include <set>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/base/mutant.hpp>
 
 namespace holdfast::olap::mart {
 namespace {
@@ -26,6 +27,11 @@ Status check_type(const Table& table, const Column& column) {
   if (column.type.kind == sql::Kind::kDecimal && column.type.precision > kMaxStoredDigits)
     return Error{Errc::kUnsupported, "star: " + escape(name) + " is " + sql::name_of(column.type) +
                                          "; decimals of up to 18 digits are stored"};
+  if (column.type.kind == sql::Kind::kDecimal &&
+      (column.type.precision == 0 ||
+       HF_MUTANT("O66", column.type.scale > column.type.precision, false)))
+    return Error{Errc::kInvalidOption, "star: " + escape(name) + " is " +
+                                           sql::name_of(column.type) + ", which is no decimal"};
   return {};
 }
 

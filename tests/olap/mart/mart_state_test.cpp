@@ -156,6 +156,31 @@ TEST(MartState, ATextThatLeadsOutOfItsPlaceIsRefusedThoughTheChecksumFits) {
   EXPECT_NE(text.find("a text is longer than its place"), std::string::npos) << text;
 }
 
+// Such a number's digits were written behind the end of their place.
+TEST(MartState, ADecimalThatIsNoneIsRefusedThoughTheChecksumFits) {
+  for (const auto& type :
+       {sql::decimal_type(12, 1000), sql::decimal_type(12, 13), sql::decimal_type(0, 0)}) {
+    auto mart = empty_mart(2 * MiB);
+    Catalogue next;
+    next.schema.tables = {table_of("t", {"c MONEY"})};
+    next.schema.tables[0].columns[0].type = type;
+    next.tables.resize(1);
+    next.tables[0].dictionaries.resize(1);
+    {
+      MartWriter writer(*mart.store);
+      std::vector<Words> columns(1);
+      columns[0].add(5);
+      next.tables[0].blocks.push_back(
+          writer.put(encode_block(next.schema.tables[0], columns, 0, 1)).value());
+      writer.finish(std::move(next)).value();
+    }
+    mart.store.reset();
+    const auto store = MartStore::open(*mart.region);
+    EXPECT_EQ(store.code(), Errc::kCorrupt);
+    if (!store) EXPECT_NE(store.error().detail.find("which is no decimal"), std::string::npos);
+  }
+}
+
 TEST(MartState, AMergeDoesNotSealDamageOfABlockThatItRewrites) {
   auto mart = empty_mart();
   const SalesData data(6, 100);
