@@ -31,6 +31,7 @@ class ObjectTaker {
     wrong_.clear();
     builder_.clear();
     depth_ = 0;
+    parts_ = 0;
     column_ = kNone;
     next_ = 0;
     for (std::size_t i = 0; i < seen_.size(); ++i) {
@@ -111,17 +112,28 @@ class ObjectTaker {
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr std::size_t kMostParts = 1'000'000;  // Of a record, in columns that are read.
 
   bool nested() const { return depth_ > 1; }
   const sql::Type& type() const { return table_.columns[column_].type; }
   bool not_an_object() { return wrong_ = "it is no JSON object", false; }
   // Of what is within a member. It is only gone through if no column wants it.
   bool part(NodeKind kind, std::string text = {}) {
-    if (column_ != kNone) builder_.add(kind, std::move(text));
+    if (column_ == kNone) return true;
+    if (!has_room()) return false;
+    builder_.add(kind, std::move(text));
     return true;
   }
+  // Each part of a tree takes a hundred bytes.
+  bool has_room() {
+    if (++parts_ <= kMostParts) return true;
+    wrong_ = "its arrays and objects have more than " + std::to_string(kMostParts) + " values";
+    return false;
+  }
   bool start(NodeKind kind) {
-    if (depth_++ == 0 || column_ == kNone || builder_.open(kind)) return true;
+    if (depth_++ == 0 || column_ == kNone) return true;
+    if (!has_room()) return false;
+    if (builder_.open(kind)) return true;
     wrong_ = "it is nested deeper than " + std::to_string(sql::kMaxJsonDepth) + " levels";
     return false;
   }
@@ -164,7 +176,7 @@ class ObjectTaker {
   sql::Row* row_ = nullptr;
   std::string wrong_;
   sql::JsonBuilder builder_;  // Of the member that is an array or an object.
-  std::size_t depth_ = 0, column_ = kNone, next_ = 0;
+  std::size_t depth_ = 0, parts_ = 0, column_ = kNone, next_ = 0;
 };
 
 class JsonRowReader final : public RowReader {

@@ -116,5 +116,26 @@ TEST(BinaryFormat, ATimeThatNoCalendarHasIsNoValue) {
   }
 }
 
+// A record of 16 MiB could take more than a gigabyte while it was read.
+TEST(JsonFormat, ARecordHasAMillionPartsAtMost) {
+  FormatOfTable format("s STRING, a ARRAY<TINYINT>, o STRING", "'format' = 'json'");
+  const auto zeros = [](std::size_t count) {
+    std::string text = "[0";
+    for (std::size_t i = 1; i < count; ++i)
+      text += ",0";
+    return text + "]";
+  };
+  const std::string wrong = "its arrays and objects have more than 1000000 values";
+  // The array is one of them. What no column takes is not kept.
+  EXPECT_EQ(format.wrong_with("{\"x\":" + zeros(1'100'000) + ",\"s\":" + zeros(999'999) + "}"), "");
+  EXPECT_EQ(format.row[0].text, zeros(999'999));
+  EXPECT_EQ(format.wrong_with("{\"s\":" + zeros(1'000'000) + "}"), wrong);
+  EXPECT_EQ(format.wrong_with("{\"a\":" + zeros(1'000'000) + "}"), wrong);
+  EXPECT_EQ(format.wrong_with("{\"s\":" + zeros(500'000) + ",\"a\":" + zeros(500'000) + "}"),
+            wrong);
+  EXPECT_EQ(format.wrong_with("{\"o\":{\"m\":" + zeros(999'999) + "}}"), wrong);
+  EXPECT_EQ(format.wrong_with("{\"s\":" + zeros(500'000) + "}"), "");
+}
+
 }  // namespace
 }  // namespace holdfast::stream
