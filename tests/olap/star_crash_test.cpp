@@ -394,5 +394,29 @@ TEST(StarCrash, AStarThatIsCreatedIsThereWhollyOrNotAtAll) {
   }
 }
 
+// They said "there is none here" for ever.
+TEST(StarCrash, ALoadMakesAStarOfWhatACrashLeftOfACreation) {
+  crash::Protocol<Seen> protocol;
+  protocol.initial = {true, 7};
+  protocol.setup = [](Region&) {};
+  protocol.workload = [](Region& region, crash::Workload& run) {
+    run.perform(1, [&] { StarStore::open_or_create(region).value(); });
+  };
+  protocol.recover = [](Region& region) -> Result<Seen> {
+    {
+      HF_ASSIGN_OR_RETURN(auto store, StarStore::open_or_create(region));
+      load_version(*store, 7, 20);
+    }
+    return read_star(region);
+  };
+  protocol.check = [](const crash::Past<Seen>&, const Seen& seen) -> std::string {
+    return seen.version == 7 ? "" : "version " + std::to_string(seen.version) + " is seen";
+  };
+  for (const auto& model : kModels) {
+    const auto report = crash::check(protocol, medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::olap

@@ -203,5 +203,29 @@ TEST(MartCrash, AStarThatIsCreatedIsThereWhollyOrNotAtAll) {
   }
 }
 
+// They said "there is none here" for ever.
+TEST(MartCrash, ALoadMakesAStarOfWhatACrashLeftOfACreation) {
+  crash::Protocol<std::string> protocol;
+  protocol.initial = "1";
+  protocol.setup = [](Region&) {};
+  protocol.workload = [](Region& region, crash::Workload& run) {
+    run.perform(1, [&] { MartStore::open_or_create(region).value(); });
+  };
+  protocol.recover = [](Region& region) -> Result<std::string> {
+    {
+      HF_ASSIGN_OR_RETURN(auto store, MartStore::open_or_create(region));
+      if (store->version() == nullptr) append_step(*store, 1, 3);
+    }
+    return read_steps(region);
+  };
+  protocol.check = [](const crash::Past<std::string>&, const std::string& seen) -> std::string {
+    return seen == "1" ? "" : "'" + seen + "' is seen";
+  };
+  for (const auto& model : kModels) {
+    const auto report = crash::check(protocol, medium(model));
+    EXPECT_TRUE(report.ok()) << report;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::olap::mart

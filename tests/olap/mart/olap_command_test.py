@@ -287,6 +287,20 @@ class OlapCommand(unittest.TestCase):
         self.assertIn("bytes.parquet: column 'raw' (binary): ", load('bytes', 'raw', 1))
         self.assertIn('f: 1 row\n', load('text', 'raw', 0))
 
+    def test_a_first_load_that_was_killed_while_it_began_is_done_again(self):
+        for command in (('olap', 'load', '--schema', f'{self.dir}/star.yaml'), ('ssb', 'load', '--sf', '0.001')):
+            star_data.write(self.dir, 100)
+            region = self.dir / command[0]
+            again = [HOLDFAST, *command, '--region', str(region)]
+            subprocess.run(again, check=True, capture_output=True)
+            (segment,) = region.glob('segment-*')
+            with open(segment, 'r+b') as file:
+                header = file.read(64)
+                file.seek(0)  # The process was killed before it wrote the first word, the last one of a creation.
+                file.write(bytes(8) + header[8:] + bytes(segment.stat().st_size - 64))
+            done = subprocess.run(again, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     # Once in some thirty times pyarrow's threads end Python with SIGABRT when all is written.
     def test_parquet_is_there_though_its_process_ends_badly_behind_its_work(self):
         self.has_pyarrow()
