@@ -7,6 +7,7 @@
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/sql/nested.hpp>
+#include <holdfast/sql/secrets.hpp>
 #include <holdfast/sql/zone.hpp>
 
 namespace holdfast::sql {
@@ -54,8 +55,10 @@ std::string text_of(const Table& table) {
   if (table.has_watermark)
     columns.push_back("WATERMARK FOR " + names[table.time_column] + " AS " +
                       text_of(*table.watermark, names));
-  for (const auto& option : table.options)
-    options.push_back("'" + escape(option.key, 4096) + "' = '" + escape(option.value, 4096) + "'");
+  for (const auto& option : table.options) {
+    const auto value = is_secret(option.key) ? std::string(kSecret) : escape(option.value, 4096);
+    options.push_back("'" + escape(option.key, 4096) + "' = '" + value + "'");
+  }
   return table.name + "(" + joined(columns) + ") WITH (" + joined(options) + ")";
 }
 

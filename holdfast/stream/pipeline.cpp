@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/sql/secrets.hpp>
 #include <holdfast/sql/user_aggregate.hpp>
 #include <holdfast/stream/bytes.hpp>
 
@@ -85,9 +86,9 @@ std::string Pipeline::metadata(RunEnd end) const {
 Status Pipeline::resume(const std::optional<Checkpoint>& found) {
   if (!found) return sink_->begin(0, {});
   HF_ASSIGN_OR_RETURN(const auto run, RunMetadata::of(*found));
-  if (run.plan != plan_text_) {
+  if (const auto plan = sql::without_secrets(run.plan); plan != plan_text_) {
     return Error{Errc::kInvalidOption,
-                 "the checkpoint is of another query:\n" + run.plan +
+                 "the checkpoint is of another query:\n" + plan +
                      "run that one, or name another directory for this one:\n" + plan_text_};
   }
   sink_base_ = run.sink_base;

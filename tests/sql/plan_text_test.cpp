@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include <holdfast/sql/secrets.hpp>
+
 #include "answers.hpp"
 
 namespace holdfast::sql {
@@ -25,6 +27,30 @@ std::string text_of_query(const std::string& query) {
 }
 
 std::string long_text(char last) { return "'" + std::string(5'000, 'x') + last + "'"; }
+
+// They were in checkpoints, in `explain` and on the page of running streams.
+TEST(PlanText, HasNoPasswords) {
+  const auto text = [](const std::string& password) {
+    const auto plan = plan_of_text(
+        "CREATE TABLE t (i INT) WITH ('connector' = 'none', 'properties.sasl.password' = '" +
+            password + "', 'path' = 'p', 'properties.ssl.key.pem' = '" + password + "');",
+        "SELECT i FROM t");
+    return text_of(*plan);
+  };
+  const auto shown = text("hunter2");
+  EXPECT_EQ(shown.find("hunter2"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("'properties.sasl.password' = '…', 'path' = 'p'"), std::string::npos)
+      << shown;
+  EXPECT_EQ(text("another"), shown) << "a checkpoint goes on with a new password";
+  // As earlier builds wrote it.
+  auto earlier = shown;
+  for (auto at = earlier.find(kSecret); at != std::string::npos; at = earlier.find(kSecret))
+    earlier.replace(at, kSecret.size(), "hun' = 'ter2");
+  EXPECT_EQ(without_secrets(earlier), shown);
+  EXPECT_EQ(without_secrets(shown), shown);
+  for (const std::string odd : {"", "' = '", "password' = '", "'password' = '", "'password' = 'x"})
+    EXPECT_EQ(without_secrets(odd), odd);
+}
 
 // Of each pair a UNION ALL had rows of one of the two twice, and none of the other.
 TEST(PlanText, OperatorsThatDifferAreNotOne) {
