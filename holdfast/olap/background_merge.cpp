@@ -1,6 +1,7 @@
 #include <holdfast/olap/background_merge.hpp>
 
 #include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -67,8 +68,13 @@ void BackgroundMerge::run() {
       if (stop_) return;
       noticed_ = false;
     }
-    if (waiting_() < HF_MUTANT("O31", from_, ~std::size_t{0})) continue;
-    auto merged = merge_();
+    Status merged;
+    try {
+      if (waiting_() < HF_MUTANT("O31", from_, ~std::size_t{0})) continue;
+      merged = merge_();
+    } catch (const std::bad_alloc&) {
+      merged = Error{Errc::kNoSpace, "out of memory"};  // So short that it needs none.
+    }
     const Lock lock(mutex_);
     last_ = std::move(merged);
   }

@@ -165,9 +165,9 @@ Status StarStore::append(std::span<const EncodedBlock> blocks) {
       catalogue_at + offsetof(CatalogueHeader, deltas),
       seal_word<SealedWord>(at / kCacheLineBytes, delta_context(id_, catalogue_at))));
   HF_RETURN_IF_ERROR(writer.order());
-  unsure_ = false;
   add_delta(next, infos, {at, entry.size()});
   adopt(std::move(next));
+  unsure_ = false;  // At last: what finds no memory before it leaves an older version shown.
   return {};
 }
 
@@ -283,8 +283,8 @@ Status StarWriter::switch_to(Catalogue catalogue) {
   HF_RETURN_IF_ERROR(writer.put_word(
       kRootAt, seal_word<SealedWord>(at / kCacheLineBytes, root_context(store_.id()))));
   HF_RETURN_IF_ERROR(writer.order());
-  store_.set_unsure(false);
   store_.adopt(std::move(catalogue));
+  store_.set_unsure(false);
   return {};
 }
 

@@ -166,8 +166,8 @@ Status MartStore::Writer::finish(Catalogue next) {
   HF_RETURN_IF_ERROR(writer.put_word(
       kMartRootAt, seal_word<SealedWord>(at / kCacheLineBytes, mart_root_context(store_.id_))));
   HF_RETURN_IF_ERROR(writer.order());
-  store_.unsure_ = false;
   store_.adopt(std::move(next));
+  store_.unsure_ = false;  // At last: what finds no memory before it leaves an older version shown.
   return {};
 }
 
