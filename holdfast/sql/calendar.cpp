@@ -57,15 +57,9 @@ std::optional<std::int64_t> take_time(std::string_view& text) {
   return ms;
 }
 
-// With zeros in front, at least so many signs.
 void append_padded(std::int64_t number, std::size_t width, std::string& text) {
-  char digits[24];
-  const auto size = static_cast<std::size_t>(
-      std::to_chars(digits, digits + sizeof digits, number < 0 ? -number : number).ptr - digits);
-  const std::size_t sign = number < 0 ? 1 : 0;
-  text.append(sign, '-');
-  text.append(width > size + sign ? width - size - sign : 0, '0');
-  text.append(digits, size);
+  char signs[kMostSigns];
+  text.append(signs, write_padded(number, width, signs));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // Threads  Functions of values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace holdfast::sql {
@@ -94,6 +95,26 @@ constexpr std::int64_t extracted(TimeField field, std::int64_t ms) {
     case TimeField::kMillisecond: return rest % 1000;
     default: return floor_divide(ms, 1000);
   }
+}
+
+// A number with zeros in front, at least so many signs of them, and no more than kMostSigns in all.
+// Returns the end.
+inline constexpr std::size_t kMostSigns = 24;
+inline char* write_padded(std::int64_t number, std::size_t width, char* out) {
+  char digits[kMostSigns];
+  char* first = digits + kMostSigns;
+  auto rest =
+      number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+  do {
+    *--first = static_cast<char>('0' + rest % 10);
+  } while ((rest /= 10) != 0);
+  if (number < 0) *out++ = '-';
+  const auto size = static_cast<std::size_t>(digits + kMostSigns - first) + (number < 0 ? 1 : 0);
+  for (auto i = size; i < width; ++i)
+    *out++ = '0';
+  while (first != digits + kMostSigns)
+    *out++ = *first++;
+  return out;
 }
 
 }  // namespace holdfast::sql

@@ -73,9 +73,8 @@ std::string formatted_time(std::int64_t ms, std::string_view pattern) {
       result += part.sign;
       continue;
     }
-    const auto digits = std::to_string(extracted(part.field, ms));
-    result.append(part.digits > digits.size() ? part.digits - digits.size() : 0, '0');
-    result += digits;
+    char digits[kMostSigns];
+    result.append(digits, write_padded(extracted(part.field, ms), part.digits, digits));
   }
   return result;
 }

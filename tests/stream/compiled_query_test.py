@@ -308,6 +308,17 @@ def check_errors(directory, cache):
     assert 'more than 38 digits' in check_same(cache, text, refused=True).stderr
 
 
+def check_far_years(directory, cache):
+    """A window may end behind the year 9999, and begin before the year 1."""
+    path = directory / 'far.csv'
+    path.write_text('0001-01-01 00:00:00\n9999-12-31 23:59:59.999\n')
+    shown = ', '.join(f"DATE_FORMAT({column}, 'yyyyMMdd HH yyyy')" for column in ('window_start', 'window_end'))
+    done = check_same(cache, f"CREATE TABLE e (ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'filesystem', 'path' = '{path}', "
+                      f"'format' = 'csv');\nSELECT {shown} FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '7' DAY)) "
+                      'GROUP BY window_start, window_end')
+    assert done.stdout.splitlines()[1:] == ['00001228 00 0000,00010104 00 0001', '99991230 00 9999,100000106 00 10000'], done.stdout
+
+
 def check_kills(directory, cache, state):
     path, rand = directory / 'long.csv', random.Random(SEED)
     if not path.exists():
@@ -579,6 +590,7 @@ def main():
         check_blocks(directory, cache)
         check_explain(directory)
         check_errors(directory, cache)
+        check_far_years(directory, cache)
         check_texts(directory, cache)
         check_other_files(directory)
         check_precompiled(directory)

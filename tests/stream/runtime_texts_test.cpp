@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <holdfast/sql/text_functions.hpp>
 #include <holdfast/stream/compile/runtime/texts.hpp>
 
 #include "no_host.hpp"
@@ -124,6 +125,13 @@ TEST(RuntimeTexts, OfTimesHaveAllDigits) {
   EXPECT_EQ(text(sql::kMinTimestampMs), "0001-01-01T00:00:00.000");
   EXPECT_EQ(text(sql::kMaxTimestampMs), "9999-12-31T23:59:59.999");
   EXPECT_EQ(shown(date_format<>(run, some<std::int64_t>(5))), "");
+  // They had four digits of the year. Of windows only: there is no such time in a table.
+  for (const auto ms :
+       {sql::kMaxTimestampMs + 1, sql::kMinTimestampMs - 1,
+        sql::kMinTimestampMs - 400 * sql::kDayMs, std::int64_t{1} << 60, -(std::int64_t{1} << 60)})
+    EXPECT_EQ(text(ms), sql::formatted_time(ms, "yyyy-MM-dd'T'HH:mm:ss.SSS")) << ms;
+  EXPECT_EQ(text(sql::kMaxTimestampMs + 1), "10000-01-01T00:00:00.000");
+  EXPECT_EQ(text(sql::kMinTimestampMs - 400 * sql::kDayMs), "-001-11-28T00:00:00.000");
 }
 
 }  // namespace

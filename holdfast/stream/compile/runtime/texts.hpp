@@ -77,6 +77,11 @@ constexpr TimeField field_of(int part) {
   }
 }
 
+// Windows may begin before year 1 and end behind year 9999.
+constexpr bool has_usual_year(std::int64_t ms) {
+  return sql::kMinTimestampMs <= ms && ms <= sql::kMaxTimestampMs;
+}
+
 template <int kPart>
 void write_part(std::int64_t ms, char*& at) {
   constexpr auto kDigits = digits_of(kPart);
@@ -84,6 +89,10 @@ void write_part(std::int64_t ms, char*& at) {
     *at++ = static_cast<char>(kPart);
   } else {
     auto rest = sql::extracted(field_of(kPart), ms);
+    if (kPart == kYear && !has_usual_year(ms)) {
+      at = sql::write_padded(rest, kDigits, at);
+      return;
+    }
     for (auto i = kDigits; i-- > 0; rest /= 10)
       at[i] = static_cast<char>('0' + rest % 10);
     at += kDigits;
@@ -93,10 +102,12 @@ template <int... kParts>
 Maybe<Text> date_format(Run& run, Maybe<std::int64_t> ms) {
   if (!ms.known) return {};
   constexpr auto kSize = (std::uint64_t{0} + ... + (kParts < kYear ? 1 : digits_of(kParts)));
-  char* const made = run.output.texts().take(kSize);
+  constexpr auto kYears = (std::uint64_t{0} + ... + (kParts == kYear ? 1 : 0));
+  const auto more = has_usual_year(ms.value) ? 0 : kYears * sql::kMostSigns;
+  char* const made = run.output.texts().take(kSize + more);
   [[maybe_unused]] char* at = made;
   (write_part<kParts>(ms.value, at), ...);
-  return some(Text{made, kSize});
+  return some(Text{made, static_cast<std::uint64_t>(at - made)});
 }
 
 #ifndef HOLDFAST_APART
