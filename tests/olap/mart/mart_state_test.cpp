@@ -177,7 +177,8 @@ TEST(MartState, ADecimalThatIsNoneIsRefusedThoughTheChecksumFits) {
     mart.store.reset();
     const auto store = MartStore::open(*mart.region);
     EXPECT_EQ(store.code(), Errc::kCorrupt);
-    if (!store) EXPECT_NE(store.error().detail.find("which is no decimal"), std::string::npos);
+    if (store) continue;
+    EXPECT_NE(store.error().detail.find("which is no decimal"), std::string::npos);
   }
 }
 
