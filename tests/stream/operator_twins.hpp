@@ -215,7 +215,7 @@ class CompiledProcess final : public Process {
       : host_(store), run_{host_, output_}, operator_(run_) {}
   void adopt(const Operator& before, const Watermarks& watermarks) {
     if constexpr (kTwoInputs)
-      marks_.set(watermarks);
+      marks_.set({watermarks[0], watermarks[1]});
     else
       marks_.set({watermarks[0]});
     if constexpr (requires { operator_.set_watermark(std::int64_t{}); })
