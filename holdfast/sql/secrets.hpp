@@ -1,5 +1,5 @@
-// secrets.hpp: options of tables that nobody else may see: passwords and keys. The text of a plan is
-// shown by `explain`, on the page of running streams and in errors, and is kept in checkpoints.
+// secrets.hpp: options of tables that nobody else may see: passwords and keys. The text of a plan
+// is shown by `explain`, on the page of running streams and in errors, and kept in checkpoints.
 #pragma once
 
 #include <string>
