@@ -100,11 +100,12 @@ class AnyStoredEntries {
   const std::int64_t slice_;
   const std::int64_t idle_ms_ = 0;
   Grouping grouping_ = Grouping::kKey;
+  // That the operator's entries may take, if they are grouped. Before what is made with it.
+  std::uint64_t memory_bytes_ = 0;
   bool is_grouped_ = false;  // In a store that finds groups.
   bool keeps_, is_partial_ = false;
   bool sweeps_store_ = false;  // The next checkpoint ends what the store has.
   std::int64_t began_ms_ = 0, next_sweep_ms_ = INT64_MIN, oldest_ms_ = INT64_MIN;
-  std::uint64_t memory_bytes_ = 0;  // That the operator's entries may take, if they are grouped.
   std::uint64_t rows_ = 0;
   std::string key_, state_;
 
