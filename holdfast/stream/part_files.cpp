@@ -62,15 +62,23 @@ Status PartFiles::open_folder() {
   return {};
 }
 
+Result<std::vector<std::string>> PartFiles::all_names() const {
+  std::vector<std::string> names;
+  std::error_code code;
+  for (std::filesystem::directory_iterator at(directory_, code), end; !code && at != end;
+       at.increment(code))
+    names.push_back(at->path().filename().string());
+  if (code) return Error{Errc::kIo, "read " + directory_ + ": " + code.message()};
+  return names;
+}
+
 Status PartFiles::begin(std::uint64_t epoch, std::string_view run) {
   HF_RETURN_IF_ERROR(open_folder());
   run_ = run.empty() ? random_name() : run;
-  std::error_code code;
+  HF_ASSIGN_OR_RETURN(const auto names, all_names());
   std::vector<std::string> goes;
   std::vector<std::uint64_t> own;
-  for (std::filesystem::directory_iterator at(directory_, code), end; !code && at != end;
-       at.increment(code)) {
-    const auto name = at->path().filename().string();
+  for (const auto& name : names) {
     newest_ = std::max(newest_, number_of_part(name));
     if (name.starts_with(".part-") && name.ends_with(kWritten)) goes.push_back(name);
     if (const auto of = epoch_of(name, run_); of > epoch) {
@@ -79,7 +87,6 @@ Status PartFiles::begin(std::uint64_t epoch, std::string_view run) {
       own.push_back(of);
     }
   }
-  if (code) return Error{Errc::kIo, "read " + directory_ + ": " + code.message()};
   for (const auto& name : goes) {
     if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
       return memory_detail::system_error("unlink", path_of(name), errno);
@@ -92,11 +99,14 @@ Status PartFiles::begin(std::uint64_t epoch, std::string_view run) {
 
 Status PartFiles::begin_behind(std::uint64_t epoch, std::uint64_t base) {
   HF_RETURN_IF_ERROR(open_folder());
-  for (std::uint64_t number = base + 1; number <= base + epoch; ++number) {
-    const auto hidden = ".part-" + ten_digits(number) + std::string(kWritten);
-    if (is_there(hidden))
+  HF_ASSIGN_OR_RETURN(const auto names, all_names());
+  for (const auto& name : names) {
+    const bool hidden = name.starts_with(".part-") && name.ends_with(kWritten);
+    const auto number =
+        hidden ? number_of(std::string_view(name).substr(6, name.size() - 6 - kWritten.size())) : 0;
+    if (number > base && number - base <= epoch)
       HF_RETURN_IF_ERROR(
-          memory_detail::rename_at(folder_.get(), hidden, finished(number), directory_));
+          memory_detail::rename_at(folder_.get(), name, finished(number), directory_));
   }
   return begin(0, {});
 }

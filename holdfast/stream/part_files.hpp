@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <holdfast/base/result.hpp>
 #include <holdfast/stream/durable_file.hpp>
@@ -50,6 +51,7 @@ class PartFiles {
   std::string synced(std::uint64_t epoch) const;
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   Status open_folder();
+  Result<std::vector<std::string>> all_names() const;
   bool is_there(const std::string& name) const;
   Status show(std::uint64_t epoch);
   Status flush();

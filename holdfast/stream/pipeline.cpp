@@ -86,7 +86,9 @@ std::string Pipeline::metadata(RunEnd end) const {
 Status Pipeline::resume(const std::optional<Checkpoint>& found) {
   if (!found) return sink_->begin(0, {});
   HF_ASSIGN_OR_RETURN(const auto run, RunMetadata::of(*found));
-  if (const auto plan = sql::without_secrets(run.plan); plan != plan_text_) {
+  // That of an earlier build may have passwords.
+  const auto plan = run.plan == plan_text_ ? plan_text_ : sql::without_secrets(run.plan);
+  if (plan != plan_text_) {
     return Error{Errc::kInvalidOption,
                  "the checkpoint is of another query:\n" + plan +
                      "run that one, or name another directory for this one:\n" + plan_text_};

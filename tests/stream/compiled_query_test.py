@@ -505,17 +505,22 @@ def check_compilers(directory, cache):
                     assert 'struct Row' in pathlib.Path(kept).read_text()
     # One that does not even say its version is not waited for by who stops the query.
     hangs = directory / 'hangs'
-    hangs.write_text('#!/bin/sh\nexec sleep 100\n')
+    began = directory / 'hangs.began'
+    hangs.write_text(f'#!/bin/sh\ntouch {began}\nexec sleep 100\n')
     hangs.chmod(0o755)
     endless = "CREATE TABLE e (x BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100');\nSELECT SUM(x) FROM e"
-    for mode, compiler in (('wait', hangs), ('background', hangs), ('wait', slow)):
+    for mode, compiler, file in (('wait', hangs, began), ('background', hangs, began), ('wait', slow, directory / 'slow.pid')):
         process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--compile', mode, '--compiler', str(compiler), '--cache', str(cache), '-e', endless],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
+        until = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < until and process.poll() is None
+            time.sleep(0.01)
+        file.unlink()
         begun = time.monotonic()
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[1]
-        assert 'interrupted' in said and time.monotonic() - begun < 5, (mode, compiler, said)
+        assert 'interrupted' in said and time.monotonic() - begun < 20, (mode, compiler, said)
     # A compiler that is not done when the query is, is ended with all it started.
     long = ("CREATE TABLE e (x BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', 'number-of-rows' = '{}', "
             "'fields.x.kind' = 'sequence');\nSELECT SUM(x) FROM e")

@@ -27,6 +27,18 @@ def parts(directory):
     return ''.join(path.read_text() for path in sorted(pathlib.Path(directory).glob('part-*')))
 
 
+def stopped_once(command, said):
+    """Runs an endless command and stops it, for longer and longer until what it says has these words. Returns what it said."""
+    for seconds in (1, 3, 10, 30):
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGTERM)
+        text = process.communicate(timeout=60)[1]
+        if said in text:
+            return text
+    raise AssertionError((command, said, text))
+
+
 def check_kills(command_of, rand, kills, parts=parts):
     """`command_of(name)`: where the rows go, and the command; each name has a state of its own. Runs are killed until `kills` have hit.
     What is shown is at any time a prefix of the undisturbed run's rows, and all of them at the end. `parts`: reads what is shown. Returns how many hit."""

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import compilers
-from kills import stores, where
+from kills import stopped_once, stores, where
 
 HOLDFAST = sys.argv[1]
 
@@ -242,15 +242,11 @@ def check_what_the_sinks_had_not_shown(directory):
         shutil.copy(directory / 'n.csv', inbox / 'n.csv')
         insert = (totals.replace(f"{directory}/n.csv', 'format' = 'csv'", f"{inbox}', 'format' = 'csv', 'source.monitor-interval' = '20ms'", 1)
                   + 'INSERT INTO o SELECT k, SUM(v) FROM n GROUP BY k')
-        process = subprocess.Popen([HOLDFAST, 'stream', 'run', '--checkpoint', '1h', *map(str, where(store, directory, 'totals')), '-e', insert],
-                                   stderr=subprocess.PIPE, text=True)
-        time.sleep(2)
-        assert '3 rows in' in (said := stopped(process)), said
+        stopped_once([HOLDFAST, 'stream', 'run', '--checkpoint', '1h', *where(store, directory, 'totals'), '-e', insert], ' 3 rows in')
         shutil.rmtree(directory / 'kv')
         command('savepoint', *where(store, directory, 'totals'), '--to', directory / f'totals_{store}', '-e', insert)
-        again = start('--from', directory / f'totals_{store}', *where(store, directory, 'totals_again'), '-e', insert)
-        time.sleep(2)
-        stopped(again)
+        stopped_once([HOLDFAST, 'stream', 'run', '--from', directory / f'totals_{store}', *where(store, directory, 'totals_again'), '-e', insert],
+                     'interrupted')
         shown = command('run', '-e', totals + 'SELECT k, v FROM o').stdout
         assert shown == 'k,v\nada,5\nbob,2\n', (store, shown)
         shutil.rmtree(directory / 'kv')

@@ -1,8 +1,8 @@
 #include "compilation.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <holdfast/base/format.hpp>
@@ -66,9 +66,10 @@ Result<std::shared_ptr<const Library>> Compilation::poll() {
 }
 
 Result<std::shared_ptr<const Library>> Compilation::wait() {
-  while (library_ == nullptr && (stop_ == nullptr || !stop_->load())) {
-    HF_ASSIGN_OR_RETURN(library_, poll());
-    if (library_ == nullptr) std::this_thread::sleep_for(Process::kTick);
+  while (library_ == nullptr) {
+    const auto code = process_->wait(std::chrono::hours(24), stop_);
+    if (!code) break;
+    HF_ASSIGN_OR_RETURN(library_, finish(*code));
   }
   return library_;
 }

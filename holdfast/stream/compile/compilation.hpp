@@ -35,7 +35,7 @@ class Compilation {
   // Null: the compiler is still at work. Keep it until the query ends: what later ones begin with
   // may be made until then.
   Result<std::shared_ptr<const Library>> poll();
-  // Null: `stop` was raised before.
+  // Null: `stop` was raised before, or a day has passed.
   Result<std::shared_ptr<const Library>> wait();
   const std::string& source_path() const { return source_path_; }
 

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
-#include <thread>
 
 #include <holdfast/base/format.hpp>
 #include <holdfast/stream/compile/process.hpp>
@@ -54,19 +53,6 @@ std::string this_machine() {
   return all;
 }
 
-// The pipeline stands still meanwhile, so it does not wait for long.
-Result<int> end_of(Process& version, const std::string& path, const std::atomic<bool>* stop) {
-  constexpr std::chrono::seconds kMost{10};
-  const auto until = std::chrono::steady_clock::now() + kMost;
-  while (std::chrono::steady_clock::now() < until && (stop == nullptr || !stop->load())) {
-    if (const auto code = version.poll()) return *code;
-    std::this_thread::sleep_for(Process::kTick);
-  }
-  return Error{Errc::kIo,
-               path + " --version did not end" +
-                   (stop != nullptr && stop->load() ? " before the query" : " within 10 seconds")};
-}
-
 }  // namespace
 
 Result<Compiler> Compiler::find(const std::string& wanted, OwnFile scratch,
@@ -81,10 +67,15 @@ Result<Compiler> Compiler::find(const std::string& wanted, OwnFile scratch,
                                                 : "there is no compiler '" + escape(given) + "'"};
   }
   HF_ASSIGN_OR_RETURN(auto process, Process::start({compiler.path, "--version"}, scratch.path()));
-  HF_ASSIGN_OR_RETURN(const int code, end_of(process, compiler.path, stop));
+  // The pipeline stands still meanwhile.
+  const auto code = process.wait(std::chrono::seconds(10), stop);
+  if (!code)
+    return Error{Errc::kIo, compiler.path + " --version did not end" +
+                                (stop != nullptr && stop->load() ? " before the query"
+                                                                 : " within 10 seconds")};
   compiler.version = first_line(scratch.path());
-  if (code != 0 || compiler.version.empty())
-    return Error{Errc::kNotFound, compiler.path + " --version ended with " + std::to_string(code)};
+  if (*code != 0 || compiler.version.empty())
+    return Error{Errc::kNotFound, compiler.path + " --version ended with " + std::to_string(*code)};
   compiler.machine = this_machine();
   return compiler;
 }

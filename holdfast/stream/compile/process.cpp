@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace holdfast::stream::compile {
@@ -78,6 +79,15 @@ Process::~Process() {
   if (id_ == 0 || ended_) return;
   ::kill(-id_, SIGKILL);
   look(true);
+}
+
+std::optional<int> Process::wait(std::chrono::milliseconds most, const std::atomic<bool>* stop) {
+  constexpr std::chrono::milliseconds kTick{1};
+  const auto begun = std::chrono::steady_clock::now();
+  while (!poll() && std::chrono::steady_clock::now() - begun < most &&
+         (stop == nullptr || !stop->load()))
+    std::this_thread::sleep_for(kTick);
+  return poll();
 }
 
 std::optional<int> Process::look(bool wait) {

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -32,8 +33,8 @@ class Process {
 
   // What it ended with; 128 + the signal that ended it. None: it runs.
   std::optional<int> poll() { return look(false); }
-  int wait() { return *look(true); }
-  static constexpr std::chrono::milliseconds kTick{1};  // Between two looks of who waits otherwise.
+  // The same when it has ended, `most` has passed, or `stop`, which may be null, is raised.
+  std::optional<int> wait(std::chrono::milliseconds most, const std::atomic<bool>* stop);
 
  private:
   explicit Process(pid_t id) : id_(id) {}
