@@ -16,7 +16,10 @@ class Checkpoint {
  public:
   // On the medium, at the start of the region. Zeros are a valid checkpoint: position 0, 0.
   explicit Checkpoint(holdfast::Region& region)
-      : persist_(region.persist()), media_(reinterpret_cast<Media*>(region.data())) {}
+      : persist_(region.persist()), media_(reinterpret_cast<Media*>(region.data())) {
+    // What a process left that was killed may be in the caches only: durable before anyone reads it.
+    persist_.persist(media_, sizeof *media_);
+  }
 
   Position read() const { return media_->copies[holdfast::Persist::load(&media_->selector) & 1]; }
 

@@ -54,6 +54,7 @@ std::string Report::text() const {
             std::to_string(images[i]) + " images, " + std::to_string(violations[i]) +
             " violations; ";
   }
+  if (kills > 0) text += std::to_string(kills) + " kills; ";
   text += std::to_string(schedules) + " schedules, seed " + std::to_string(seed) + "\n";
   for (const std::string& failure : failures) {
     text += failure;

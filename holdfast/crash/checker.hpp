@@ -55,6 +55,14 @@ struct Options {
   Schedules schedules = {};  // For workloads that use run.threads().
   // Count all violations instead of stopping at the first one; only the first is explained.
   bool keep_going = false;
+  // Kills, too: the process dies, the caches stay, and the power fails in the recovery or after it.
+  // At each crash point and at a few moments between; needs a depth of 2. Their recoveries have a
+  // quarter of images_per_run for themselves, and are in no other count than Report::kills.
+  bool kills = true;
+  // What a recovery after a kill has shown must be found after the power failure. Off, for what
+  // readers may see before it is durable: then that is judged like the first crash, and `then` does
+  // not follow a kill.
+  bool kept_once_shown = true;
   // Pending bytes at an acknowledgement are a failure by themselves.
   bool durable_at_acknowledge = true;
 
@@ -90,6 +98,7 @@ struct Report {
   std::vector<std::uint64_t> states;      // Possible at exhausted points, visited at sampled ones.
   std::vector<std::uint64_t> images;      // Distinct images recovered.
   std::vector<std::uint64_t> violations;  // Distinct images found wrong (with keep_going: all).
+  std::uint64_t kills = 0;  // Distinct ones, each recovered with crashes inside and after.
   std::uint64_t schedules = 0;
   double seconds = 0;
   std::uint64_t seed = 0;

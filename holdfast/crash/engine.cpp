@@ -33,6 +33,7 @@ class SinkGuard {
 
 constexpr std::size_t kImagesOfAThread = 256;
 constexpr std::uint64_t kShrinkTries = 400;
+constexpr std::uint64_t kKillsBetweenPoints = 3;
 
 Engine* active = nullptr;
 
@@ -159,6 +160,7 @@ void Engine::run_schedule(const Schedule& schedule, ScheduleSource& source) {
 
 std::uint64_t Engine::budget_left(unsigned depth) const {
   const std::uint64_t half = options_.images_per_run / 2 + 1;
+  if (in_a_kill_) return half / 2 > images_in_kills_ ? half / 2 - images_in_kills_ : 0;
   return report_.images[depth] < half ? half - report_.images[depth] : 0;
 }
 
@@ -178,11 +180,12 @@ std::uint64_t Engine::sample_limit(unsigned depth) const {
 
 void Engine::at_point(unsigned depth, PointKind kind, const std::source_location& site) {
   Depth& here = depths_[depth];
+  const std::uint64_t since = std::exchange(here.last_point, here.medium->sequence());
   if (here.phase == Phase::kSilent || here.run.quiet_ > 0 || here.stopped || here.trying ||
       depth >= options_.depth) {
     return;
   }
-  ++report_.points;
+  if (!in_a_kill_) ++report_.points;
   StateSpace space(*here.medium, exhaust_limit(depth), sample_limit(depth),
                    combine(options_.seed, ++point_number_));
   here.kind = kind;
@@ -198,6 +201,7 @@ void Engine::at_point(unsigned depth, PointKind kind, const std::source_location
       space.for_each([&](std::span<const CellState> states, std::uint64_t image) {
         const auto found = seen.find(image);
         if (found != seen.end()) {
+          count_image(depth, found->second);
           consider(depth, image, {states.begin(), states.end()}, found->second);
         } else if (queued.insert(image).second) {
           batch.emplace_back(image, States(states.begin(), states.end()));
@@ -213,37 +217,97 @@ void Engine::at_point(unsigned depth, PointKind kind, const std::source_location
     const States states = *here.deferred;
     fail(depth, states, evaluate(depth, states));
   }
-  if (!space.exhaustive()) ++report_.sampled_points;
-  report_.states[depth] += space.exhaustive() ? space.states() : visited;
+  if (!in_a_kill_) {
+    if (!space.exhaustive()) ++report_.sampled_points;
+    report_.states[depth] += space.exhaustive() ? space.states() : visited;
+  }
+  if (!here.stopped) try_kills(depth, since);
   here.trying = false;
+}
+
+// The process dies here, or after one of the stores since the point before. A kill by itself leaves
+// nothing that a power failure could not; what is pending then is pending when the next process
+// recovers. On byte media nothing is.
+void Engine::try_kills(unsigned depth, std::uint64_t since) {
+  Depth& here = depths_[depth];
+  if (!options_.kills || depth + 1 >= options_.depth ||
+      options_.model.granularity == Granularity::kByte) {
+    return;
+  }
+  std::vector<std::uint64_t> moments{here.last_point};
+  const std::uint64_t between = here.last_point - since;
+  for (std::uint64_t i = 0; i < std::min(between, kKillsBetweenPoints); ++i) {
+    moments.push_back(between <= kKillsBetweenPoints
+                          ? since + i
+                          : since + combine(options_.seed + i, point_number_) % between);
+  }
+  for (const std::uint64_t moment : moments) {
+    const std::optional<std::uint64_t> image = here.medium->killed_hash(moment);
+    if (!image) continue;  // Nothing is pending.
+    if (here.stopped) break;
+    here.killed_after = moment;
+    here.states.clear();
+    const bool in_another = std::exchange(in_a_kill_, true);
+    auto& seen = depths_[depth + 1].seen;
+    if (!seen.contains(*image)) {
+      ++report_.kills;
+      on_recovery_thread(depth, 1,
+                         [&] { seen.emplace(*image, explore_killed(depth + 1, moment)); });
+    }
+    consider(depth, *image, {}, seen.find(*image)->second);
+    in_a_kill_ = in_another;
+    here.killed_after.reset();
+  }
+}
+
+// Recovered for the first time, or met for the first time without a kill.
+void Engine::count_image(unsigned depth, Outcome& outcome) {
+  if (outcome.counted) return;
+  outcome.counted = !in_a_kill_;
+  if (outcome.counted) ++report_.images[depth];
+}
+
+void Engine::on_recovery_thread(unsigned depth, std::size_t images,
+                                const std::function<void()>& recover) {
+  auto& thread = depths_[depth].recoveries;
+  if (thread == nullptr || thread->images() + images > kImagesOfAThread) {
+    thread.reset();
+    thread = std::make_unique<RecoveryThread>();
+  }
+  thread->run(recover, images);
 }
 
 void Engine::explore_batch(unsigned depth, std::vector<std::pair<std::uint64_t, States>>& batch) {
   if (batch.empty()) return;
-  auto& thread = depths_[depth].recoveries;
-  if (thread == nullptr || thread->images() + batch.size() > kImagesOfAThread) {
-    thread.reset();
-    thread = std::make_unique<RecoveryThread>();
-  }
-  const auto recover = [&] {
+  on_recovery_thread(depth, batch.size(), [&] {
     for (const auto& [image, states] : batch) {
       if (depths_[depth].stopped) break;
-      const Outcome& outcome =
+      Outcome& outcome =
           depths_[depth + 1].seen.emplace(image, explore(depth + 1, states)).first->second;
+      count_image(depth, outcome);
       consider(depth, image, states, outcome);
     }
-  };
-  thread->run(recover, batch.size());
+  });
   batch.clear();
 }
 
 // Recovers the image that `states` of the depth above make, and everything below it.
 Engine::Outcome Engine::explore(unsigned depth, const States& states) {
-  Depth& here = depths_[depth];
   Depth& above = depths_[depth - 1];
   above.states = states;
-  ++report_.images[depth - 1];
-  here.medium->load(above.cells, states);
+  depths_[depth].medium->load(above.cells, states);
+  return explore_loaded(depth);
+}
+
+Engine::Outcome Engine::explore_killed(unsigned depth, std::uint64_t sequence) {
+  depths_[depth].medium->load_killed(sequence);
+  return explore_loaded(depth);
+}
+
+Engine::Outcome Engine::explore_loaded(unsigned depth) {
+  Depth& here = depths_[depth];
+  if (in_a_kill_) ++images_in_kills_;
+  here.last_point = here.medium->sequence();
   here.run.operations_.clear();
   here.run.history_hash_ = 0;
   here.run.clock_ = 0;
@@ -276,6 +340,10 @@ void Engine::recover_and_go_on(unsigned depth, Outcome& outcome) {
   }
   here.medium->check_bypass(std::source_location::current());
   if (!here.failure.empty()) return;
+  if (depths_[depth - 1].killed_after && !options_.kept_once_shown) {
+    at_point(depth, PointKind::kRecovered, std::source_location::current());
+    return;
+  }
   // What it has shown was served to readers: from here on exactly that must be found again.
   here.base = outcome.observed;
   here.phase = Phase::kOperating;
@@ -359,13 +427,14 @@ void Engine::consider(unsigned depth, std::uint64_t image, const States& states,
   }
   const Verdict found = verdict(depth, outcome);
   if (found.wrong.empty()) return;
-  if (found.by_itself) {
+  if (in_a_kill_) {  // Counted nowhere.
+  } else if (found.by_itself) {
     here.wrong.insert(image);
   } else if (outcome.failure.empty()) {
     depths_[depth + 1].wrong.insert(image);  // A crash in its recovery; counted once per image.
   }
   // A state that is wrong by itself explains more than one that a further crash brings to light.
-  if (found.by_itself || options_.keep_going) {
+  if (found.by_itself || options_.keep_going || here.killed_after) {
     fail(depth, states, found);
   } else if (!here.deferred) {
     here.deferred = states;
@@ -384,6 +453,7 @@ Engine::Verdict Engine::evaluate(unsigned depth, const States& states) {
   if (found == seen.end()) {
     // Not on the depth's own thread, which may be what called this.
     std::thread([&] { found = seen.emplace(image, explore(depth + 1, states)).first; }).join();
+    count_image(depth, found->second);
   }
   return verdict(depth, found->second);
 }
@@ -430,10 +500,14 @@ void Engine::fail(unsigned depth, const States& states, const Verdict& found) {
   const bool first = depth == 0 ? report_.failures.empty() : here.failure.empty();
   if (!options_.keep_going) here.stopped = true;
   if (!first) return;
-  const States small = options_.keep_going ? states : shrink(depth, states, found.by_itself);
-  std::string text = evaluate(depth, small).wrong;
-  if (text.empty()) text = found.wrong;  // A recovery that is not deterministic.
-  here.states = small;
+  std::string text = found.wrong;
+  if (!here.killed_after) {  // Of a kill there is nothing to make smaller.
+    here.states = options_.keep_going ? states : shrink(depth, states, found.by_itself);
+    const States small = here.states;
+    text = evaluate(depth, small).wrong;
+    if (text.empty()) text = found.wrong;  // A recovery that is not deterministic.
+    here.states = small;
+  }
   text = explain_point(depth) + text;
   if (depth > 0) {
     here.failure = text;
@@ -465,7 +539,8 @@ void Engine::mistake(unsigned depth, const std::string& text) {
 
 std::string Engine::explain_point(unsigned depth) {
   const Depth& here = depths_[depth];
-  std::string text = std::string("  crash ") + name(here.kind);
+  std::string text = here.killed_after ? "  killed " : "  crash ";
+  text += name(here.kind);
   const bool has_site = here.kind == PointKind::kFence || here.kind == PointKind::kSync ||
                         here.kind == PointKind::kStore || here.kind == PointKind::kBeforeResize ||
                         here.kind == PointKind::kAfterResize;
@@ -486,6 +561,11 @@ std::string Engine::explain_point(unsigned depth) {
   text += "\n";
   if (!acknowledged.empty()) text += "    acknowledged:" + acknowledged + "\n";
   if (!in_flight.empty()) text += "    in flight:" + in_flight + "\n";
+  if (here.killed_after) {
+    return text + "    what it stored is in the caches; " +
+           std::to_string(here.last_point - *here.killed_after) +
+           " stores before the next crash point were not made\n";
+  }
   return text + describe_state(*here.medium, here.cells, here.states);
 }
 

@@ -49,6 +49,7 @@ class Engine {
     std::vector<std::pair<std::uint32_t, std::string>> inner;
     std::string failure;  // Wrong whatever happened before; explained.
     bool recovered = false;
+    bool counted = false;  // In the report. What only a kill led to is not.
   };
 
   using States = std::vector<CellState>;
@@ -72,13 +73,20 @@ class Engine {
     std::source_location site;
     std::vector<std::uint32_t> cells;
     States states;
+    std::optional<std::uint64_t> killed_after;  // Not a power failure but a kill, after this store.
+    std::uint64_t last_point = 0;  // How many stores there were at the crash point before this one.
     std::unique_ptr<RecoveryThread> recoveries;  // Of the images at the next depth.
   };
 
   void run_schedule(const Schedule& schedule, ScheduleSource& source);
   void make_media();
+  void on_recovery_thread(unsigned depth, std::size_t images, const std::function<void()>& recover);
   void explore_batch(unsigned depth, std::vector<std::pair<std::uint64_t, States>>& batch);
   Outcome explore(unsigned depth, const States& states);
+  Outcome explore_killed(unsigned depth, std::uint64_t sequence);
+  Outcome explore_loaded(unsigned depth);
+  void try_kills(unsigned depth, std::uint64_t since);
+  void count_image(unsigned depth, Outcome& outcome);
   void recover_and_go_on(unsigned depth, Outcome& outcome);
   Result<std::uint32_t> recover_quietly(unsigned depth);
   // What is wrong with an outcome in the present context of `depth`.
@@ -104,6 +112,8 @@ class Engine {
   std::unique_ptr<Scheduler> scheduler_;
   std::unordered_map<std::uint64_t, std::string> verdicts_;
   std::uint64_t point_number_ = 0;
+  bool in_a_kill_ = false;             // What is explored follows a kill.
+  std::uint64_t images_in_kills_ = 0;  // Recovered there, at all depths.
 };
 
 }  // namespace holdfast::crash::checker_detail

@@ -88,6 +88,11 @@ class Medium final : public TraceSink {
   // Takes the parent's crash state in which `cells[i]` is in `states[i]`; no list: nothing pending
   // kept.
   void load(std::span<const std::uint32_t> cells, std::span<const CellState> states);
+  // Takes what a kill of the parent's program leaves, the caches kept: each byte as it was after the
+  // store number `sequence`, and what was pending is so still. A line that was written back and not
+  // fenced is as pending as one that was not: nobody is left to wait for it. `sequence` is not
+  // before the parent's last fence, sync or resize.
+  void load_killed(std::uint64_t sequence);
 
   const Model& model() const { return options_.model; }
   std::uint64_t size_bytes() const { return size_bytes_; }
@@ -97,6 +102,9 @@ class Medium final : public TraceSink {
   std::uint64_t durable_hash() const { return hash_with(0); }
   // The hash of the durable image changed by cells whose hash_delta() add up to `delta`.
   std::uint64_t hash_with(std::uint64_t delta) const;
+  // Identifies what a kill after the store number `sequence` leaves: the durable image and what is
+  // pending. Nothing if nothing is: then it is the durable image itself.
+  std::optional<std::uint64_t> killed_hash(std::uint64_t sequence) const;
 
   // The cells with anything pending, ascending.
   std::vector<std::uint32_t> dirty_cells() const;
@@ -169,6 +177,8 @@ class Medium final : public TraceSink {
   void set_dirty(std::uint32_t cell);
   void touch_line(std::uint32_t line);
   void restore_line(std::uint32_t line);
+  void restore();
+  void keep_pending(std::uint32_t cell, std::uint64_t sequence);
   void make_room(std::uint64_t size_bytes);
   void set_size(std::uint64_t size_bytes);
   void check_bypass_in_passing(const std::source_location& site);

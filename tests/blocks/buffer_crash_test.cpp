@@ -11,6 +11,14 @@ namespace {
 
 using namespace holdfast::baselines;  // NOLINT: what this tests.
 
+// To open a ChecksumPages writes nothing back: a page that is read after a kill may be the older one
+// after a power failure.
+crash::Options shown_before_durable(const crash::Model& model) {
+  auto options = small_medium(model);
+  options.kept_once_shown = false;
+  return options;
+}
+
 class BufferCrash : public testing::TestWithParam<crash::Model> {};
 INSTANTIATE_TEST_SUITE_P(Models, BufferCrash, testing::ValuesIn(page_models()),
                          [](const auto& model) { return crash::name(model.param); });
@@ -128,7 +136,7 @@ TEST_P(BufferCrash, APageWithAChecksumIsOldNewOrKnownToBeTorn) {
     }
     return "";
   };
-  const auto report = crash::check(protocol, small_medium(GetParam()));
+  const auto report = crash::check(protocol, shown_before_durable(GetParam()));
   EXPECT_TRUE(report.ok()) << report;
   EXPECT_EQ(report.operation(2).barriers(), 1u);
   EXPECT_EQ(report.operation(3).barriers(), 1u);
@@ -159,7 +167,7 @@ TEST_P(BufferCrash, PagesWithChecksumsAreThereOrNotAfterTheirCreation) {
     const bool created = past.base || past.operations[0].acknowledged();
     return created && !there ? "gone" : "";
   };
-  const auto report = crash::check(protocol, small_medium(GetParam()));
+  const auto report = crash::check(protocol, shown_before_durable(GetParam()));
   EXPECT_TRUE(report.ok()) << report;
   EXPECT_EQ(report.operation(1).barriers(), 2u);
 }

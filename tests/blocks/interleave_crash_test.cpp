@@ -111,6 +111,7 @@ crash::Options medium(const crash::Model& model) {
   options.model = model;
   options.size_bytes = options.unit_bytes = options.max_size_bytes = 4 * KiB;
   options.images_per_run = 1'000'000;
+  options.kept_once_shown = false;  // To open these baselines writes nothing back.
   return options;
 }
 

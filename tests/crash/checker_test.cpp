@@ -58,7 +58,12 @@ Protocol<Pair> cell(bool fence_data = true, bool persist_flag = true) {
       run.perform(id, [&] { update(region, id, fence_data, persist_flag); });
     }
   };
-  protocol.recover = [](Region& region) -> Result<Pair> { return read(region); };
+  protocol.recover = [](Region& region) -> Result<Pair> {
+    // A process that was killed may have left what is read here in a cache.
+    if (region.granularity() != Granularity::kPage)
+      region.persist().persist(word(region, kFlag), kSecond + 64);
+    return read(region);
+  };
   protocol.check = last_or_next;
   protocol.then = [=](Region& region, Workload& run, const Pair&) {
     run.perform(9, [&] { update(region, 9, fence_data, persist_flag); });
@@ -191,6 +196,7 @@ Protocol<std::uint64_t> repaired(bool persist_repair, bool repair_twice_differs)
   protocol.recover = [=](Region& region) -> Result<std::uint64_t> {
     const Persist& persist = region.persist();
     // Rolls back unless both are there; forgets which was right if it does not persist that.
+    if (persist_repair) persist.persist(word(region, 0), 128);
     const std::uint64_t both = load(region, 0) & load(region, 64);
     if (load(region, 0) != both || load(region, 64) != both) {
       persist.store(word(region, 0), both);
@@ -303,7 +309,10 @@ Protocol<std::uint64_t> paged(bool sync) {
       });
     }
   };
-  protocol.recover = [](Region& region) -> Result<std::uint64_t> { return load(region, 4096); };
+  protocol.recover = [](Region& region) -> Result<std::uint64_t> {
+    region.sync().value();
+    return load(region, 4096);
+  };
   protocol.check = [](const Past<std::uint64_t>& past,
                       const std::uint64_t& observed) -> std::string {
     std::uint64_t acknowledged = 0;
@@ -346,6 +355,7 @@ TEST(CrashChecker, GrowIsACrashPointAndAPointerIntoUngrownSpaceIsFound) {
       });
     };
     protocol.recover = [](Region& region) -> Result<std::uint64_t> {
+      region.persist().persist(word(region, 0), 8);
       if (load(region, 0) == 0) return 0u;
       if (load(region, 0) >= region.size_bytes())
         return Error{Errc::kCorrupt, "block beyond the end"};
@@ -448,6 +458,7 @@ TEST(CrashChecker, ASmallBudgetSamplesAndStillFindsAPlainHole) {
       });
     };
     protocol.recover = [](Region& region) -> Result<std::uint64_t> {
+      region.persist().persist(word(region, 0), 41 * 64);
       std::uint64_t sum = 0;
       for (std::uint64_t i = 1; i <= 40 && load(region, 0) != 0; ++i) {
         sum += load(region, i * 64);

@@ -44,11 +44,11 @@ std::string site(const char* step, unsigned line) {
 
 bool survives(const std::string& dropped) {
   const DropSite drop(dropped);
-  return check(published(), {.model = kLine}).ok();
+  return check(published(), {.model = kLine, .kills = false}).ok();
 }
 
 TEST(CrashMutation, SitesThatAreReachedAreListedBySourceLine) {
-  EXPECT_TRUE(check(published(), {.model = kLine}).ok());
+  EXPECT_TRUE(check(published(), {.model = kLine, .kills = false}).ok());
   const auto sites = sites_reached();
   const auto listed = [&](const std::string& name) {
     return std::count(sites.begin(), sites.end(), name) == 1;
@@ -76,7 +76,7 @@ TEST(CrashMutation, ASiteThatNobodyNeedsSurvives) {
 
 TEST(CrashMutation, NothingIsDroppedAfterwards) {
   EXPECT_FALSE(survives(site("fence", kDataLine)));
-  EXPECT_TRUE(check(published(), {.model = kLine}).ok());
+  EXPECT_TRUE(check(published(), {.model = kLine, .kills = false}).ok());
 }
 
 TEST(CrashMutation, ASyncCanBeDropped) {
@@ -96,9 +96,9 @@ TEST(CrashMutation, ASyncCanBeDropped) {
                       const std::uint64_t& observed) -> std::string {
     return past.operations[0].acknowledged() && observed != 5 ? "lost" : "";
   };
-  EXPECT_TRUE(check(protocol, {.model = kPage}).ok());
+  EXPECT_TRUE(check(protocol, {.model = kPage, .kills = false}).ok());
   const DropSite drop(site("sync", kSyncLine));
-  EXPECT_FALSE(check(protocol, {.model = kPage}).ok());
+  EXPECT_FALSE(check(protocol, {.model = kPage, .kills = false}).ok());
 }
 
 }  // namespace

@@ -142,8 +142,9 @@ Protocol<KeyValueModel::State> two_writers(KeyValueModel& model, Latch latch) {
 
 TEST(CrashSchedule, TwoWritersUnderALatchAreSoundInAllSchedulesWithTwoPreemptions) {
   KeyValueModel model;
-  const Report report = check(two_writers(model, Latch::kHeld),
-                              {.model = kLine, .schedules = {.seeds = 20, .preemptions = 2}});
+  const Report report =
+      check(two_writers(model, Latch::kHeld),
+            {.model = kLine, .schedules = {.seeds = 20, .preemptions = 2}, .kills = false});
   EXPECT_TRUE(report.ok()) << report;
   EXPECT_GT(report.schedules, 35u);
 }
@@ -192,8 +193,10 @@ TEST(CrashSchedule, AFenceOfOneThreadDoesNotMakeAnothersStoreDurable) {
                         const std::uint64_t& observed) -> std::string {
       return past.operations[0].acknowledged() && observed != 1 ? "lost" : "";
     };
-    EXPECT_EQ(check(protocol, {.model = kLine}).ok(), own_fence);
-    EXPECT_EQ(check(protocol, {.model = kLine, .durable_at_acknowledge = false}).ok(), own_fence);
+    EXPECT_EQ(check(protocol, {.model = kLine, .kills = false}).ok(), own_fence);
+    EXPECT_EQ(
+        check(protocol, {.model = kLine, .kills = false, .durable_at_acknowledge = false}).ok(),
+        own_fence);
   }
 }
 
@@ -222,7 +225,7 @@ TEST(CrashSchedule, ARecoveryMayUseThreadsOfItsOwn) {
                       const std::uint64_t& observed) -> std::string {
     return past.operations[0].acknowledged() && observed != 1 ? "lost" : "";
   };
-  const Report report = check(protocol, {.model = kLine});
+  const Report report = check(protocol, {.model = kLine, .kills = false});
   EXPECT_TRUE(report.ok()) << report;
 }
 

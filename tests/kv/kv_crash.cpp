@@ -525,6 +525,8 @@ Report Crash::run(const crash::Model& model) {
   protocol.describe = [this](std::uint64_t id) { return model_.describe(id); };
   crash::Options settings = check;
   settings.model = model;
+  // A word that is updated in place may be read before it is durable (docs/kv_arguments.md).
+  if (!options.patchable_words.empty()) settings.kept_once_shown = false;
   if (thorough()) settings.images_per_run *= 50;
   if (model.granularity == Granularity::kPage)
     settings.durable_at_acknowledge = false;  // Words that a later sync covers.

@@ -185,6 +185,10 @@ Status Segment::check(const SegmentKeys& keys, const std::optional<SegmentKeys>&
 
 Status Segment::repair(const SegmentKeys& keys) const {
   HF_RETURN_IF_ERROR(check(keys));
+  // All of it: a process that was killed may have left stores that nobody wrote back. Before any
+  // visitor goes: the record that came home may be one of them.
+  persist_.persist(buckets_, shape_.segment_bytes());
+  bool changed = false;
   for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
     for (auto& line : buckets_[bucket].lines) {
       const auto held = meta(line);
@@ -195,11 +199,13 @@ Status Segment::repair(const SegmentKeys& keys) const {
         if (HF_MUTANT("D07", find_in(before(bucket), hash_of(key), key).has_value(), false))
           left = left.without(slot);
       }
-      set(&line.meta, left.word);
+      if (left.word == held.word) continue;
+      persist_.store(&line.meta, left.word);
+      persist_.write_back(&line.meta, sizeof line.meta);
+      changed = true;
     }
   }
-  // All of it: a process that was killed may have left stores that nobody wrote back.
-  persist_.persist(buckets_, shape_.segment_bytes());
+  if (changed) persist_.fence();
   return {};
 }
 
