@@ -228,8 +228,8 @@ bool StateSpace::visit_some(const Visit& visit) {
       if (!emit(visit)) return false;
     }
   }
-  if (count <= 10) {
-    for (std::size_t mask = 1; mask + 1 < std::size_t{1} << count; ++mask) {
+  if (count < 64 && std::uint64_t{1} << count <= sample_limit_ / 4) {
+    for (std::uint64_t mask = 1; mask + 1 < std::uint64_t{1} << count; ++mask) {
       set_by([&](std::size_t i) { return (mask >> i & 1) != 0; });
       if (!emit(visit)) return false;
     }

@@ -3,7 +3,8 @@
 // Exhaustive where the product over the dirty cells is within exhaust_limit. Beyond it a covering
 // set - nothing kept, everything kept, all pairs of cells in all four none/all combinations, every
 // cell in each of its own telling states with all others none and with all others kept, every
-// none/all combination of few cells - and seeded random states up to sample_limit.
+// none/all combination if these are a quarter of the limit at most - and seeded random states up to
+// sample_limit.
 #pragma once
 
 #include <cstdint>

@@ -303,5 +303,25 @@ TEST(CrashModel, TooManyStatesAreCoveredInPairsAndByLine) {
   EXPECT_EQ(pairs.size(), 32u * 31u / 2u * 4u);
 }
 
+// Once all combinations of "none" and "all" came first, and used up what crashes in recoveries get.
+TEST(CrashModel, OfFewLinesEachIsTornAlsoWithASmallLimit) {
+  for (const std::uint64_t lines : {6u, 7u, 8u, 9u, 10u}) {
+    Bench bench(kLine);
+    for (std::uint64_t line = 0; line < lines; ++line) {
+      bench.store(line * 64, 1);
+      bench.store(line * 64, 2);
+    }
+    StateSpace space(bench.medium(), 97, 97, 1);
+    std::set<std::size_t> torn;
+    space.for_each([&](std::span<const CellState> states, std::uint64_t) {
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        if (states[i].kept == 1) torn.insert(i);
+      }
+      return true;
+    });
+    EXPECT_EQ(torn.size(), lines);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::crash
