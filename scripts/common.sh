@@ -12,7 +12,7 @@ BUILD_PACKAGES="cmake ninja-build g++ pkg-config libfmt-dev libcli11-dev nlohman
 # that the command loads (holdfast/modules/modules.hpp); nothing else needs them.
 PEER_PACKAGES="librocksdb-dev liblmdb-dev libleveldb-dev libtbb-dev libabsl-dev librdkafka-dev libcpp-httplib-dev
   libre2-dev libpmem-dev libpmem2-dev libpmemlog-dev libpmemblk-dev libpmemobj-dev"
-TEST_PACKAGES="libgtest-dev python3 python3-venv tzdata"
+TEST_PACKAGES="libgtest-dev python3 python3-venv strace tzdata"
 BROWSER_PACKAGES="chromium fonts-dejavu-core"
 JAVA_PACKAGES="openjdk-17-jdk-headless maven"
 CHECK_PACKAGES="clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev llvm-19 git golang-go"
