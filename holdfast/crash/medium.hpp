@@ -88,7 +88,7 @@ class Medium final : public TraceSink {
   // Takes the parent's crash state in which `cells[i]` is in `states[i]`; no list: nothing pending
   // kept.
   void load(std::span<const std::uint32_t> cells, std::span<const CellState> states);
-  // Takes what a kill of the parent's program leaves, the caches kept: each byte as it was after the
+  // Takes what a kill of the parent's program leaves, the caches kept: each byte as it was after
   // store number `sequence`, and what was pending is so still. A line that was written back and not
   // fenced is as pending as one that was not: nobody is left to wait for it. `sequence` is not
   // before the parent's last fence, sync or resize.

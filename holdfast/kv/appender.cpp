@@ -12,6 +12,29 @@ namespace {
 
 constexpr std::uint32_t kFirstEntries = 1024;
 
+Error no_memory(std::uint64_t bytes) {
+  return {Errc::kNoSpace, "no memory for a buffer of " + std::to_string(bytes) + " bytes"};
+}
+
+// A run of one operation: freed if that comes to nothing.
+class RunUnderWay {
+ public:
+  RunUnderWay(BlockTable& table, std::uint64_t head) : table_(table), head_(head) {}
+  ~RunUnderWay() {
+    if (head_ == kNoBlock) return;
+    try {
+      (void)table_.free_runs({&head_, 1});
+    } catch (const std::bad_alloc&) {  // It is free after the next opening.
+    }
+  }
+  RunUnderWay(const RunUnderWay&) = delete;
+  void keep() { head_ = kNoBlock; }
+
+ private:
+  BlockTable& table_;
+  std::uint64_t head_;
+};
+
 }  // namespace
 
 Appender::Appender(Medium& medium, BlockTable& table, const Records& records, Sequences& sequences,
@@ -108,6 +131,10 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
   if (!run.open() || !run.fits(padded_bytes, records) || !run.spans(sequence)) {
     HF_RETURN_IF_ERROR(admit(lane, 1, purpose));
     HF_RETURN_IF_ERROR(seal(lane));
+    if (group_.needed() && !lane.staging) {
+      lane.staging = make_line_buffer(geometry_.block_bytes);
+      if (!lane.staging) return no_memory(geometry_.block_bytes);
+    }
     HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(1, purpose));
     run.head = head;
     run.meta = &table_.meta(head);
@@ -120,12 +147,7 @@ Status Appender::make_room(Lane& lane, std::uint64_t padded_bytes, std::uint64_t
     run.frame_bytes = 0;
     run.space = space_;
     run.meta->space.store(group_.needed() ? kMixedSpaces : space_, std::memory_order_relaxed);
-    if (group_.needed()) {
-      if (!lane.staging) lane.staging = make_line_buffer(geometry_.block_bytes);
-      run.base = lane.staging.get();
-    } else {
-      run.base = medium_.at(run.offset);
-    }
+    run.base = group_.needed() ? lane.staging.get() : medium_.at(run.offset);
     run_opened_();
   }
   if (run.records == 0) {
@@ -175,8 +197,7 @@ Status Appender::put_large(std::uint64_t at, const NewRecord& record, const Reco
   }
   const std::uint64_t padded = Geometry::padded(record.bytes(geometry_));
   const LineBuffer buffer = make_line_buffer(padded);
-  if (buffer == nullptr)
-    return Error{Errc::kNoSpace, "no memory for a record of " + std::to_string(padded) + " bytes"};
+  if (buffer == nullptr) return no_memory(padded);
   writer_.write(buffer.get(), record, head, seed);
   return put_or_fail(at, buffer.get(), padded);
 }
@@ -187,6 +208,7 @@ Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t
   const std::uint64_t blocks = geometry_.blocks_for(padded, 1);
   HF_RETURN_IF_ERROR(admit(lane, blocks, purpose));
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, purpose));
+  RunUnderWay under_way(table_, head);
   run_opened_();
   BlockMeta& run = table_.meta(head);
   const std::uint64_t at = table_.run_at(head);
@@ -199,6 +221,7 @@ Status Appender::append_large(Lane& lane, const NewRecord& record, std::uint64_t
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   const RunEntry entry = RunEntry::of(record.hash, sequence, 0, record.kind);
   HF_RETURN_IF_ERROR(seal_run(head, {&entry, 1}, padded, 0, space));
+  under_way.keep();
   appended = {at, padded, sequence};
   return {};
 }
@@ -211,9 +234,12 @@ Status Appender::seal(Lane& lane) {
   // Page media: records of a group may still be in staging. Elsewhere they may lack a fence (a
   // group that goes on in the next run): the tail vouches for them.
   HF_RETURN_IF_ERROR(HF_MUTANT("K41", commit(lane), ok_status()));
-  const std::uint64_t head = std::exchange(run.head, kNoBlock);
+  // Where there is no memory for its tail, this throws, and the run stays open here.
+  auto sealed =
+      seal_run(run.head, {run.entries.get(), run.records}, run.at, run.frame_bytes, run.space);
+  run.head = kNoBlock;
   run.left = 0;
-  return seal_run(head, {run.entries.get(), run.records}, run.at, run.frame_bytes, run.space);
+  return sealed;
 }
 
 Status Appender::close(Lane& lane) {
@@ -230,17 +256,15 @@ Status Appender::seal_run(std::uint64_t head, std::span<const RunEntry> entries,
                           std::uint64_t used_bytes, std::uint64_t frame_bytes,
                           std::uint16_t space) {
   BlockMeta& run = table_.meta(head);
-  run.records = static_cast<std::uint32_t>(entries.size());
-  run.space.store(space, std::memory_order_relaxed);
   auto tail = compose_run_tail(entries, {run.generation, run.run_blocks, used_bytes, frame_bytes,
                                          geometry_.seed(run.generation), false, space});
   RunFooter footer;
   std::memcpy(&footer, tail.data() + tail.size() - sizeof footer, sizeof footer);
+  if (group_.needed()) group_.seal(head, std::move(tail));
+  run.records = static_cast<std::uint32_t>(entries.size());
   run.tombstones = footer.tombstones;
-  if (group_.needed()) {
-    group_.seal(head, std::move(tail));
-    return {};
-  }
+  run.space.store(space, std::memory_order_relaxed);
+  if (group_.needed()) return {};
   const auto put = [&]() -> Status {
     HF_RETURN_IF_ERROR(medium_.put(table_.run_at(head) + table_.run_bytes(head) - tail.size(),
                                    tail.data(), tail.size()));
@@ -308,6 +332,7 @@ Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
   const std::uint64_t blocks = geometry_.blocks_for(kCacheLineBytes + bytes, members.size());
   HF_RETURN_IF_ERROR(admit(lane, blocks, Purpose::kPut));
   HF_ASSIGN_OR_RETURN(const std::uint64_t head, table_.open_run(blocks, Purpose::kPut));
+  RunUnderWay under_way(table_, head);
   run_opened_();
   BlockMeta& run = table_.meta(head);
   const std::uint64_t base = table_.run_at(head);
@@ -334,7 +359,9 @@ Status Appender::append_large_batch(Lane& lane, std::span<BatchMember> members,
   run.own_dead_bytes.store(kCacheLineBytes + tombstone_bytes, std::memory_order_relaxed);
   run.min_sequence.store(sequence, std::memory_order_relaxed);
   if (HF_MUTANT("K40", !group_.needed(), false)) medium_.persist().fence();
-  return seal_run(head, entries, at, kCacheLineBytes, space);
+  HF_RETURN_IF_ERROR(seal_run(head, entries, at, kCacheLineBytes, space));
+  under_way.keep();
+  return {};
 }
 
 }  // namespace holdfast::kv

@@ -1,6 +1,8 @@
 #include <holdfast/kv/batches.hpp>
 
 #include <bit>
+#include <new>
+#include <tuple>
 
 #include <holdfast/base/mutant.hpp>
 
@@ -90,6 +92,42 @@ bool needs_growth(const OffsetMap& map, std::size_t puts) {
 
 }  // namespace
 
+// The latched homes of a batch, and the places for new keys that were claimed in them. What was not
+// published is given back at the end.
+class BatchHomes {
+ public:
+  BatchHomes(Session& own, std::size_t members)
+      : entries(members), claimed(members, false), latches_(own.latches) {}
+  ~BatchHomes() {
+    for (std::size_t i = 0; i < claimed.size() && !published_; ++i) {
+      if (claimed[i]) latches_[i].remove(entries[i]);
+    }
+    latches_.release();
+  }
+  BatchHomes(const BatchHomes&) = delete;
+
+  // Places for new keys before anything is appended, so that nothing can fail half way. False:
+  // there is none.
+  bool claim(const KeyIndex& index, std::span<const BatchMember> members) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      entries[i] = latches_[i].find(index.matches(members[i].record.key));
+      if (entries[i] || members[i].record.kind == RecordKind::kErase) continue;
+      entries[i] = latches_[i].claim();
+      claimed[i] = static_cast<bool>(entries[i]);
+      if (!claimed[i]) return false;
+    }
+    return true;
+  }
+  void set_published() { published_ = true; }
+
+  std::vector<Entry> entries;
+  std::vector<bool> claimed;
+
+ private:
+  OffsetMap::LatchedMany& latches_;
+  bool published_ = false;
+};
+
 Result<Version> Batches::try_write(const WriteBatch& batch, WriteOptions options) {
   HF_RETURN_IF_ERROR(attempts_.check(0, 0, options));
   for (std::size_t i = 0; i < batch.size(); ++i)
@@ -110,37 +148,28 @@ Result<Version> Batches::try_write(const WriteBatch& batch, WriteOptions options
   }
   if (needs_growth(index.map(), puts.size())) HF_RETURN_IF_ERROR(index.map().grow(puts));
   for (;;) {
-    HF_RETURN_IF_ERROR(publication_.latch_all(own, hashes));
-    std::vector<Entry> entries(members.size());
-    std::vector<bool> claimed(members.size(), false);
-    // Places for new keys before anything is appended, so that nothing can fail half way.
-    bool full = false;
-    for (std::size_t i = 0; i < members.size() && !full; ++i) {
-      entries[i] = own.latches[i].find(index.matches(members[i].record.key));
-      if (entries[i] || members[i].record.kind == RecordKind::kErase) continue;
-      entries[i] = own.latches[i].claim();
-      claimed[i] = static_cast<bool>(entries[i]);
-      full = !claimed[i];
-    }
-    const auto give_back = [&] {
-      for (std::size_t i = 0; i < members.size(); ++i) {
-        if (claimed[i]) own.latches[i].remove(entries[i]);
+    {
+      BatchHomes homes(own, members.size());
+      HF_RETURN_IF_ERROR(publication_.latch_all(own, hashes));
+      if (homes.claim(index, members)) {
+        HF_ASSIGN_OR_RETURN(const Version sequence, append(own, members, options));
+        or_in_doubt([&] { publish(own, members, homes); });
+        return sequence;
       }
-      own.latches.release();
-    };
-    if (full) {  // All growth in one step, as if every put were of a new key.
-      give_back();
-      HF_RETURN_IF_ERROR(index.map().grow(puts));
-      continue;
     }
-    auto sequence = append(own, members, options);
-    if (!sequence) {
-      give_back();
-      return sequence;
-    }
-    publish(own, members, entries, claimed);
-    own.latches.release();
-    return sequence;
+    // All growth in one step, as if every put were of a new key.
+    HF_RETURN_IF_ERROR(index.map().grow(puts));
+  }
+}
+
+// What is on the medium comes back with the next opening: where there is no memory to show it, no
+// write may follow.
+void Batches::or_in_doubt(FunctionRef<void()> publish) {
+  try {
+    publish();
+  } catch (const std::bad_alloc&) {
+    rooms_.gate.fail_in_doubt({Errc::kNoSpace, "no memory to show a batch that is on the medium"});
+    throw;
   }
 }
 
@@ -156,8 +185,8 @@ Result<Version> Batches::append(Session& own, std::span<BatchMember> members,
   return sequence;
 }
 
-void Batches::publish(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
-                      const std::vector<bool>& claimed) {
+void Batches::publish(Session& own, std::span<BatchMember> members, BatchHomes& homes) {
+  const auto& [entries, claimed] = std::tie(homes.entries, homes.claimed);
   const bool snapshots = rooms_.versions.snapshots_open() != 0;
   auto batch = std::make_unique<BatchUnderWay>();
   batch->previous.reserve(members.size());
@@ -178,6 +207,7 @@ void Batches::publish(Session& own, std::span<BatchMember> members, std::span<co
     own.latches[i].replace(entries[i], line_at(members[i].appended.offset));
     if (claimed[i]) rooms_.index.enter(members[i].record.key);
   }
+  homes.set_published();
   rooms_.index.end_batch();
   retire(rooms_.epochs, std::move(batch));
 

@@ -12,9 +12,12 @@
 #include <span>
 #include <vector>
 
+#include <holdfast/base/function_ref.hpp>
 #include <holdfast/kv/writes.hpp>
 
 namespace holdfast::kv {
+
+class BatchHomes;
 
 class Batches {
  public:
@@ -32,8 +35,8 @@ class Batches {
   Result<Version> try_write_across(const WriteBatch& batch, std::span<SpaceRooms* const> spaces,
                                    WriteOptions options);
   Result<Version> append(Session& own, std::span<BatchMember> members, WriteOptions options);
-  void publish(Session& own, std::span<BatchMember> members, std::span<const Entry> entries,
-               const std::vector<bool>& claimed);
+  void publish(Session& own, std::span<BatchMember> members, BatchHomes& homes);
+  void or_in_doubt(FunctionRef<void()> publish);
 
   Rooms& rooms_;
   BasicAttempts<Rooms>& attempts_;

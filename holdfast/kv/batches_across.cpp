@@ -74,6 +74,7 @@ struct Part {
       if (!entries[i]) continue;
       latches()[i].replace(entries[i], line_at(all[members[i]].appended.offset));
       if (claimed[i]) index.enter(all[members[i]].record.key);
+      claimed[i] = false;
     }
   }
   // Called after the batch became visible. Calls note_dead(line) for each record that no reader
@@ -109,6 +110,9 @@ struct Across {
   std::map<std::uint16_t, Part> parts;  // By ascending ids: the order of the latches.
   std::vector<BatchMember> members;
 
+  Across() = default;
+  Across(Across&&) = default;
+  ~Across() { give_back(); }  // What was not published.
   void give_back() {
     for (auto& [id, part] : parts)
       part.give_back();
@@ -159,10 +163,11 @@ void publish_across(Rooms& rooms, Session& own, Across& all) HF_NO_THREAD_SAFETY
   std::deque<Lock<Mutex>> publishing;
   for (auto& [id, part] : all.parts)
     part.note_previous(all.members, under_way->previous);
-  for (auto& [id, part] : all.parts) {
+  for (auto& [id, part] : all.parts)
     publishing.emplace_back(part.index.batch_mutex());
+  // From here to the end of the batch nothing needs memory.
+  for (auto& [id, part] : all.parts)
     part.index.begin_batch(*under_way);
-  }
   for (auto& [id, part] : all.parts)
     part.replace(all.members);
   // Here it becomes visible.
@@ -218,11 +223,8 @@ Result<Version> Batches::try_write_across(const WriteBatch& batch,
     all.give_back();
     HF_RETURN_IF_ERROR(full->index.map().grow(full->puts));
   }
-  auto sequence = append(own, all.members, options);
-  if (sequence)
-    publish_across(rooms_, own, all);
-  else
-    all.give_back();
+  HF_ASSIGN_OR_RETURN(const Version sequence, append(own, all.members, options));
+  or_in_doubt([&] { publish_across(rooms_, own, all); });
   return sequence;
 }
 

@@ -133,9 +133,10 @@ void Checkpoint::State::hold_runs() {
         run.evacuated.load(std::memory_order_relaxed) ||
         run.min_sequence.load(std::memory_order_acquire) > version)
       continue;
+    held.push_back({block, {}});  // Before it is pinned: what is in the list is let go.
     run.pins.fetch_add(HF_MUTANT("K87", 1, 0), std::memory_order_seq_cst);
-    held.push_back(
-        {block, HF_MUTANT("K88", table.dead_lines_of(block), std::vector<std::uint64_t>())});
+    HF_MUTANT("K88", held.back().dead_lines = table.dead_lines_of(block),
+              std::vector<std::uint64_t>());
     const std::uint64_t used = run.used_bytes.load(std::memory_order_relaxed);
     runs.push_back({name_of(core.rooms.superblock, run.generation),
                     used + run_tail_bytes(run.records), run.records});

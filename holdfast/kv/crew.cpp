@@ -69,7 +69,10 @@ struct Crew::State {
       job->running = true;
       job->asked.store(false, std::memory_order_relaxed);
       lock.unlock();
-      job->round();
+      try {
+        job->round();
+      } catch (const std::bad_alloc&) {  // The next round may find memory.
+      }
       lock.lock();
       job->running = false;
       job->last = Clock::now();

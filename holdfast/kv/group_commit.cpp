@@ -1,6 +1,7 @@
 #include <holdfast/kv/group_commit.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
@@ -15,7 +16,13 @@ GroupCommit::GroupCommit(Medium& medium, BlockTable& table, WriteGate& gate)
 
 Status GroupCommit::wait() {
   if (!needed_) return {};
-  auto waited = group_.wait();
+  auto waited = [this]() -> Status {
+    try {
+      return group_.wait();
+    } catch (const std::bad_alloc&) {
+      return Error{Errc::kNoSpace, "no memory for a sync"};
+    }
+  }();
   // Also for lack of space: what was handed over before is not covered, and no sync will be tried
   // any more (sync_group.hpp).
   if (!waited) HF_MUTANT("K167", gate_.fail_in_doubt(waited.error()), gate_.fail(waited.error()));
@@ -30,6 +37,8 @@ void GroupCommit::mark_synced() {
 
 void GroupCommit::seal(std::uint64_t head, std::vector<std::byte> tail) {
   const Lock lock(mutex_);
+  // A sync, which puts them there, then needs no memory.
+  tails_put_.reserve(full_runs_ - sealed_runs_ + 1);
   tails_due_.push_back({head, std::move(tail)});
   ++full_runs_;
   note_unsynced();
@@ -61,11 +70,11 @@ Status GroupCommit::sync_files() {
     run = lane_.run.head;
     bytes = lane_.run.committed;
   }
-  std::vector<std::uint64_t> sealed;
+  std::size_t covered = 0;  // Of the tails that were put: those that this sync makes durable.
   std::vector<Tail> due;
   {
     const Lock lock(mutex_);
-    sealed.swap(tails_put_);
+    covered = tails_put_.size();
     due.swap(tails_due_);
   }
   HF_MUTANT("K34", void(), durable_sequence_.store(std::max(up_to, durable_sequence())));
@@ -74,14 +83,21 @@ Status GroupCommit::sync_files() {
     const std::uint64_t end = table_.run_at(tail.head) + table_.run_bytes(tail.head);
     HF_RETURN_IF_ERROR(medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
     const Lock lock(mutex_);
-    HF_MUTANT("K35", tails_put_, sealed).push_back(tail.head);
+    tails_put_.push_back(tail.head);
+    HF_MUTANT("K35", void(), void(++covered));
     note_unsynced();
   }
-  for (const std::uint64_t head : sealed)
+  for (std::size_t i = 0; i < covered; ++i) {
+    const std::uint64_t head = [&] {
+      const Lock lock(mutex_);
+      return tails_put_[i];
+    }();
     HF_RETURN_IF_ERROR(table_.mark_sealed(head));
+  }
   {
     const Lock lock(mutex_);
-    sealed_runs_ += sealed.size();
+    tails_put_.erase(tails_put_.begin(), tails_put_.begin() + static_cast<std::ptrdiff_t>(covered));
+    sealed_runs_ += covered;
   }
   if (up_to > durable_sequence_.load(std::memory_order_relaxed))
     durable_sequence_.store(up_to, std::memory_order_release);

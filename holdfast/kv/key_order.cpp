@@ -12,10 +12,18 @@ Result<std::unique_ptr<KeyOrder>> KeyOrder::create(EpochDomain& domain) {
   return std::make_unique<KeyOrder>(std::move(keys));
 }
 
+// Its entry is in the index already: where there is no memory, the order is given up.
 bool KeyOrder::note(Bytes key) {
-  const Lock lock(mutex_);
-  if (!noting_) return false;
-  noted_.emplace_back(text_of(key));
+  {
+    const Lock lock(mutex_);
+    if (!noting_) return false;
+    try {
+      noted_.emplace_back(text_of(key));
+      return true;
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  give_up();
   return true;
 }
 

@@ -146,6 +146,27 @@ Result<Space> Keyspaces::open(std::string_view name) {
   return Space(named->link);
 }
 
+namespace {
+
+// Verbs of a keyspace are refused while it is being dropped, and again served if it is not.
+class Refused {
+ public:
+  explicit Refused(std::atomic<bool>& open) : open_(open) {
+    open_.store(false, std::memory_order_seq_cst);
+  }
+  ~Refused() {
+    if (!for_good_) open_.store(true, std::memory_order_seq_cst);
+  }
+  Refused(const Refused&) = delete;
+  void for_good() { for_good_ = true; }
+
+ private:
+  std::atomic<bool>& open_;
+  bool for_good_ = false;
+};
+
+}  // namespace
+
 Status Keyspaces::drop(std::string_view name) {
   HF_RETURN_IF_ERROR(rooms_.gate.check(false));
   if (rooms_.is_called_back())
@@ -171,20 +192,18 @@ Status Keyspaces::drop(std::string_view name) {
     if (HF_MUTANT("K149", core.rooms.versions.oldest() == oldest, false))
       HF_RETURN_IF_ERROR(held());
   }
-  // From here on verbs are refused, and those under way end.
-  core.open.store(false, std::memory_order_seq_cst);
-  HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
-  // What puts its keys in order reads its records.
+  // What puts its keys in order reads its records, and may take long.
   if (core.rooms.index.is_ordered()) core.rooms.index.order()->wait();
+  // From here on verbs are refused, and those under way end.
+  Refused refused(core.open);
+  HF_MUTANT("K52", rooms_.spaces.users().synchronize(), void());
   const auto end = [&]() HF_REQUIRES(mutex_) -> Status {
     HF_RETURN_IF_ERROR(held());
     return HF_MUTANT("K51", put_name(core.rooms.id, {core.name, false}),
                      ok_status());  // Here the space ends.
   };
-  if (auto ended = end(); !ended) {
-    core.open.store(true, std::memory_order_seq_cst);
-    return ended;
-  }
+  HF_RETURN_IF_ERROR(end());
+  refused.for_good();
   SpaceRooms& rooms = core.rooms;
   {
     const Lock names_lock(names_mutex_);

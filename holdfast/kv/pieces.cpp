@@ -57,6 +57,7 @@ bool PiecesView::read(const RecordView& record, PiecesView& view) {
   std::memcpy(&view.head, value.data(), sizeof view.head);
   value.remove_prefix(sizeof view.head);
   if (view.head.front_bytes > value.size() || view.head.piece_bytes > kMaxValueBytes) return false;
+  if (view.head.pieces > view.head.piece_bytes / Pieces::kPieceBytes + 1) return false;
   view.front = value.substr(0, view.head.front_bytes);
   view.tail = value.substr(view.head.front_bytes);
   return true;

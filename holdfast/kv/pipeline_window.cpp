@@ -97,12 +97,28 @@ void PipelineWindow::execute() {
     ~Busy() { flag = false; }
   } const busy(busy_);
   if (StoreCore* const core = store_->load(std::memory_order_acquire)) [[likely]] {
-    core->groups.run(executed_.in_use(), core->rooms.effective({options_.durability}));
+    try {
+      core->groups.run(executed_.in_use(), core->rooms.effective({options_.durability}));
+    } catch (const std::bad_alloc&) {
+      end_without_memory(core->rooms.gate);
+    }
   } else {
     for (Operation& operation : executed_.in_use())
       operation.end(no_store());
   }
   acknowledge();
+}
+
+// What is not at its end has failed. A record of it that is on the medium comes back with the next
+// opening, so no write may follow.
+void PipelineWindow::end_without_memory(WriteGate& gate) {
+  bool in_doubt = false;
+  for (Operation& operation : executed_.in_use()) {
+    if (operation.done) continue;
+    in_doubt |= operation.appended.offset != 0;
+    operation.end(Error{Errc::kNoSpace, "no memory"});
+  }
+  if (in_doubt) gate.fail_in_doubt({Errc::kNoSpace, "no memory"});
 }
 
 // A callback may submit, which concerns the other window; nothing is executed meanwhile.

@@ -83,6 +83,7 @@ class PipelineWindow {
 
   void execute();
   void acknowledge();
+  void end_without_memory(WriteGate& gate);
   Result<std::uint64_t>& place_of(std::uint64_t ticket) {
     return outcomes_[ticket & (outcomes_.size() - 1)];
   }

@@ -107,8 +107,8 @@ struct PinnedLines {
   std::vector<Line> lines;
 
   void add(Line line) {
+    lines.push_back(line);  // Before it is pinned: there may be no memory.
     table.run_of(offset_of(line)).pins.fetch_add(1, std::memory_order_seq_cst);
-    lines.push_back(line);
   }
   ~PinnedLines() {
     for (const Line line : lines)

@@ -433,6 +433,7 @@ void Recovery::admit(const Found& found, Tallies& tallies) {
       }
       continue;
     }
+    if (OffsetMap::Home::line(entry) == line) return;  // From the image: it is this very record.
     const Found present = indexed(OffsetMap::Home::line(entry));
     const auto rank = [](const Found& one) {
       return std::tuple(one.sequence, HF_MUTANT("K18", one.generation, 0), one.offset);

@@ -9,8 +9,8 @@ namespace holdfast::kv {
 Versions::~Versions() { delete versions_.load(std::memory_order_relaxed); }
 
 // A thread that still reads the old one is inside a guard.
-void Versions::publish(Open open) {
-  const Open* const fresh = open.empty() ? nullptr : new Open(std::move(open));
+void Versions::publish(std::unique_ptr<Open> open) {
+  const Open* const fresh = open->empty() ? nullptr : open.release();
   const Open* const old = versions_.exchange(fresh, std::memory_order_acq_rel);
   if (old != nullptr) {
     epochs_.retire(const_cast<Open*>(old), [](void* list) { delete static_cast<Open*>(list); });
@@ -19,11 +19,12 @@ void Versions::publish(Open open) {
 
 void Versions::enter(std::uint64_t version) {
   const Lock lock(mutex_);  // Not while close() drops what nobody is left to see.
+  const Open* const present = versions_.load(std::memory_order_relaxed);
+  auto open = present == nullptr ? std::make_unique<Open>() : std::make_unique<Open>(*present);
+  open->insert(std::upper_bound(open->begin(), open->end(), version), version);
+  // What follows needs no memory: one that is counted is also there, and is closed.
   held_.fetch_add(1, std::memory_order_seq_cst);
   open_.fetch_add(1, std::memory_order_seq_cst);
-  const Open* const present = versions_.load(std::memory_order_relaxed);
-  Open open = present == nullptr ? Open() : *present;
-  open.insert(std::upper_bound(open.begin(), open.end(), version), version);
   publish(std::move(open));
 }
 
@@ -113,9 +114,9 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   {
     const Lock lock(mutex_);
     const Open* const present = versions_.load(std::memory_order_relaxed);
-    Open open = *present;
-    open.erase(std::find(open.begin(), open.end(), version));
-    last = open.empty();
+    auto open = std::make_unique<Open>(*present);
+    open->erase(std::find(open->begin(), open->end(), version));
+    last = open->empty();
     publish(std::move(open));
     open_.fetch_sub(1, std::memory_order_seq_cst);
   }

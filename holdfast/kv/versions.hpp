@@ -93,7 +93,7 @@ class Versions {
   // Whether a snapshot sees a record of this sequence that a record of sequence `next` superseded.
   // Inside a guard, or with mutex_ held: the list of snapshots may be replaced.
   bool is_visible(std::uint64_t sequence, std::uint64_t next) const;
-  void publish(Open open) HF_REQUIRES(mutex_);
+  void publish(std::unique_ptr<Open> open) HF_REQUIRES(mutex_);
   std::vector<Line> newer_lines() const;  // That have a record behind them.
   bool drop_invisible(Line any_of_chain, Session& session, BlockTable& table) HF_REQUIRES(closing_);
   void drop_tombstones(Session& session) HF_REQUIRES(closing_);

@@ -162,8 +162,9 @@ final class IncrementalSnapshotStrategy<K>
               .orElseThrow(LocalRecoveryConfig.localRecoveryNotEnabled())
               .subtaskSpecificCheckpointDirectory(id)
               .toPath();
-      final LocalCopy copy = new LocalCopy(directory, snapshot.checkpoint(), buffer);
+      LocalCopy copy = null;
       try {
+        copy = new LocalCopy(directory, snapshot.checkpoint(), buffer);
         for (Map.Entry<Pack, Uploads.File> pack : packs.entrySet()) {
           final Uploads.File file = pack.getValue();
           pack.setValue(
@@ -177,9 +178,18 @@ final class IncrementalSnapshotStrategy<K>
             output -> snapshot.write(output, packs.keySet()));
       } catch (Exception failure) {
         LOG.warn("checkpoint {} has no copy on this machine", id, failure);
-        copy.discard();
+        discard(copy);
         packs.replaceAll((pack, file) -> new Uploads.File(file.remote(), null));
         return null;
+      }
+    }
+
+    /** What is left of a copy that failed. Its disk may be the reason, so that not even this may work. */
+    private void discard(LocalCopy copy) {
+      try {
+        if (copy != null) copy.discard();
+      } catch (Exception failure) {
+        LOG.warn("a part of a copy of checkpoint {} is left on this machine", id, failure);
       }
     }
 
