@@ -36,8 +36,8 @@ struct Part {
   OffsetMap::LatchedMany& latches() { return session.latches; }
   // Places for new keys before anything is appended, under all latches. False: the index is full.
   bool claim(std::span<const BatchMember> all) {
-    entries.assign(members.size(), Entry());
     claimed.assign(members.size(), false);
+    entries.assign(members.size(), Entry());
     for (std::size_t i = 0; i < members.size(); ++i) {
       const NewRecord& record = all[members[i]].record;
       entries[i] = latches()[i].find(index.matches(record.key));
@@ -49,10 +49,10 @@ struct Part {
     return true;
   }
   void give_back() {
-    for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (std::size_t i = 0; i < claimed.size(); ++i) {
       if (claimed[i]) latches()[i].remove(entries[i]);
     }
-    entries.clear();
+    claimed.clear();
     latches().release();
   }
   // The way back from the new records, before any of them can be found.

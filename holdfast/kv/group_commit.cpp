@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 
 #include <holdfast/base/mutant.hpp>
@@ -20,6 +21,7 @@ Status GroupCommit::wait() {
     try {
       return group_.wait();
     } catch (const std::bad_alloc&) {
+      note_unsynced();
       return Error{Errc::kNoSpace, "no memory for a sync"};
     }
   }();
@@ -52,7 +54,7 @@ Status GroupCommit::finish_sealing() {
   }
   const auto sealed = [&] {
     const Lock lock(mutex_);
-    return HF_MUTANT("K142", sealed_runs_, full_runs_ - tails_due_.size() - tails_put_.size());
+    return HF_MUTANT("K142", sealed_runs_, full_runs_ - tails_due_.size());
   };
   while (sealed() < full)
     HF_RETURN_IF_ERROR(wait());
@@ -70,34 +72,41 @@ Status GroupCommit::sync_files() {
     run = lane_.run.head;
     bytes = lane_.run.committed;
   }
-  std::size_t covered = 0;  // Of the tails that were put: those that this sync makes durable.
-  std::vector<Tail> due;
+  // What this sync covers: of the tails that were put, and of those whose records were. Each leaves
+  // its list when it is done with, so that a sync that fails loses none.
+  std::size_t covered = 0, due = 0;
   {
     const Lock lock(mutex_);
     covered = tails_put_.size();
-    due.swap(tails_due_);
+    due = tails_due_.size();
   }
   HF_MUTANT("K34", void(), durable_sequence_.store(std::max(up_to, durable_sequence())));
   HF_RETURN_IF_ERROR(medium_.order());
-  for (const Tail& tail : due) {
-    const std::uint64_t end = table_.run_at(tail.head) + table_.run_bytes(tail.head);
-    HF_RETURN_IF_ERROR(medium_.put(end - tail.bytes.size(), tail.bytes.data(), tail.bytes.size()));
+  for (; due > 0; --due) {
+    std::uint64_t head = kNoBlock;
+    std::span<const std::byte> tail;
+    {
+      const Lock lock(mutex_);
+      head = tails_due_.front().head;
+      tail = tails_due_.front().bytes;  // Stays where it is when others come to the list.
+    }
+    const std::uint64_t end = table_.run_at(head) + table_.run_bytes(head);
+    HF_RETURN_IF_ERROR(medium_.put(end - tail.size(), tail.data(), tail.size()));
     const Lock lock(mutex_);
-    tails_put_.push_back(tail.head);
+    tails_put_.push_back(head);
+    tails_due_.erase(tails_due_.begin());
     HF_MUTANT("K35", void(), void(++covered));
     note_unsynced();
   }
-  for (std::size_t i = 0; i < covered; ++i) {
+  for (; covered > 0; --covered) {
     const std::uint64_t head = [&] {
       const Lock lock(mutex_);
-      return tails_put_[i];
+      return tails_put_.front();
     }();
     HF_RETURN_IF_ERROR(table_.mark_sealed(head));
-  }
-  {
     const Lock lock(mutex_);
-    tails_put_.erase(tails_put_.begin(), tails_put_.begin() + static_cast<std::ptrdiff_t>(covered));
-    sealed_runs_ += covered;
+    tails_put_.erase(tails_put_.begin());
+    ++sealed_runs_;
   }
   if (up_to > durable_sequence_.load(std::memory_order_relaxed))
     durable_sequence_.store(up_to, std::memory_order_release);

@@ -22,6 +22,7 @@ void Versions::enter(std::uint64_t version) {
   const Open* const present = versions_.load(std::memory_order_relaxed);
   auto open = present == nullptr ? std::make_unique<Open>() : std::make_unique<Open>(*present);
   open->insert(std::upper_bound(open->begin(), open->end(), version), version);
+  left_.reserve(open->size());
   // What follows needs no memory: one that is counted is also there, and is closed.
   held_.fetch_add(1, std::memory_order_seq_cst);
   open_.fetch_add(1, std::memory_order_seq_cst);
@@ -114,7 +115,14 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   {
     const Lock lock(mutex_);
     const Open* const present = versions_.load(std::memory_order_relaxed);
-    auto open = std::make_unique<Open>(*present);
+    std::unique_ptr<Open> open;
+    try {
+      open = std::make_unique<Open>(*present);
+    } catch (const std::bad_alloc&) {  // Later.
+      left_.push_back(version);
+      any_left_.store(true, std::memory_order_release);
+      return;
+    }
     open->erase(std::find(open->begin(), open->end(), version));
     last = open->empty();
     publish(std::move(open));
@@ -123,12 +131,15 @@ void Versions::close(std::uint64_t version, Session& session, BlockTable& table)
   if (last) epochs_.synchronize();  // A writer that still notes versions is done.
   // Reclamation may have moved a record since its line was listed. Its chain is then found by its
   // new line; else the tombstone at its head would go while what it hides is not marked dead.
-  for (bool all = false; !all;) {
-    all = true;
-    for (const Line line : newer_lines())
-      all &= drop_invisible(line, session, table) || HF_MUTANT("K145", false, true);
+  try {
+    for (bool all = false; !all;) {
+      all = true;
+      for (const Line line : newer_lines())
+        all &= drop_invisible(line, session, table) || HF_MUTANT("K145", false, true);
+    }
+    drop_tombstones(session);
+  } catch (const std::bad_alloc&) {  // What nobody sees is found again by the next opening.
   }
-  drop_tombstones(session);
   if (held_.load(std::memory_order_acquire) == 1 && open_.load(std::memory_order_acquire) == 0) {
     // Readers that found an old line have gone on from it by now.
     epochs_.synchronize();
@@ -154,7 +165,8 @@ void Versions::close_left(Session& session, BlockTable& table) {
   std::vector<std::uint64_t> left;
   {
     const Lock lock(mutex_);
-    left.swap(left_);
+    left = left_;
+    left_.clear();  // It keeps its room.
     any_left_.store(false, std::memory_order_release);
   }
   for (const std::uint64_t version : left)

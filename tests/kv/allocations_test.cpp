@@ -166,9 +166,8 @@ TEST_P(KvWithoutMemory, AfterASyncThatFailedTheNextOneAndACheckpointEnd) {
     const bool failed = fails_at(nth, [&] { static_cast<void>(store.sync()); });
     const auto synced = store.sync();
     const auto checkpoint = store.checkpoint();
-    if (synced) {
-      EXPECT_TRUE(checkpoint) << checkpoint.error().message();
-    }
+    EXPECT_TRUE(checkpoint || checkpoint.code() == Errc::kReadOnly);
+    EXPECT_TRUE(synced || failed);
     return failed;
   });
 }
