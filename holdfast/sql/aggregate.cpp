@@ -153,13 +153,15 @@ void Accumulator::take_back(const Aggregate& aggregate, const Value& value) {
   if (aggregate.kind == AggregateKind::kArrayAgg) return take_back_element(aggregate, value);
   if (aggregate.argument != nullptr && value.null) return;
   if (aggregate.kind == AggregateKind::kUser) return user_.take_back(*aggregate.user, value);
-  --count_;
-  if (is_variance(aggregate.kind)) return add_square(value.real, -1);
   if (aggregate.kind == AggregateKind::kPercentile) {
     const auto found = numbers_.find(value.real);
-    if (found != numbers_.end() && --found->second == 0) numbers_.erase(found);
+    if (found == numbers_.end()) return;  // It came before the group ended, and began anew.
+    --count_;
+    if (--found->second == 0) numbers_.erase(found);
     return;
   }
+  --count_;
+  if (is_variance(aggregate.kind)) return add_square(value.real, -1);
   if (!sums(aggregate.kind)) return;
   if (aggregate.argument->type.is_real()) return add_real(-value.real);
   if (aggregate.argument->type.is_integer()) {

@@ -186,6 +186,25 @@ TEST(FurtherAggregates, OfSpread) {
   compare_further<double, PercentileOf<1.0>>(at(1));
 }
 
+// A group that ended and began anew never saw it. It had one value less than none then: a result was
+// looked for without end, and what a checkpoint had of it was refused.
+TEST(FurtherAggregates, APercentileStaysWhereAValueGoesThatItNeverHad) {
+  const auto aggregate =
+      further_aggregate(AggregateKind::kPercentile, sql::kDoubleType, Value::of_real(0));
+  Pair<double, PercentileOf<0.0>> pair(aggregate);
+  pair.take_back(Value::of_real(5));
+  pair.swap_bytes();
+  pair.compare();
+  for (const double number : {3.0, 4.0})
+    pair.add(Value::of_real(number));
+  pair.take_back(Value::of_real(5));
+  pair.swap_bytes();
+  pair.compare();
+  for (const double number : {3.0, 4.0})
+    pair.take_back(Value::of_real(number));
+  pair.compare();
+}
+
 TEST(FurtherAggregates, OfTheOrderOfRows) {
   using Long = std::int64_t;
   const auto numbers = [](AggregateKind kind, Value parameter = {}) {

@@ -184,8 +184,11 @@ class TextHost final : public NoHost {
     return true;
   }
   bool keeps_entries() const override { return true; }
+  std::int64_t idle_ms() const override { return idle; }
+  std::int64_t now_ms() const override { return now; }
 
   using Record = RecordOf<std::int64_t, Text>;
+  std::int64_t idle = 0, now = 1'000;
   std::vector<std::tuple<Change, std::int64_t, std::string>> shown;
   std::map<std::string, std::string> entries;
 
@@ -286,6 +289,76 @@ TEST(RuntimeRank, OfTwoRowsInTheStateOfAFirstRowTheFirstStays) {
     ASSERT_EQ(host.shown.size(), 2u);
     EXPECT_EQ(std::get<2>(host.shown[0]), "better");
   }
+}
+
+// ---- Rows with texts that may go ----
+
+// All rows are equal in the ranking.
+struct EqualRows {
+  using Row = RowOf<std::int64_t, Text>;
+  using Key = KeyOf<std::int64_t>;
+  static constexpr std::int64_t kNode = 0;
+  static constexpr std::uint64_t kFirst = 1, kLast = 100;
+  static constexpr bool kLatest = false;
+  static constexpr bool kRetracts = true;
+  static Key key(const Row&, Run&) { return Key(some(std::int64_t{1})); }
+  static int compare(const Row& a, const Row& b) {
+    return compare_in_order<false, false>(a.get<0>(), b.get<0>());
+  }
+  static void give(Run& run, Change change, const Row& row, std::int64_t number) {
+    write(run, change, some(number), row.get<1>());
+  }
+};
+
+// It was looked for by bytes that were read from memory that it had given back.
+TEST(RuntimeRank, ARowWithATextThatCameBackGoesAgain) {
+  TextHost host;
+  query::Output output;
+  query::Run run{host, output};
+  RunningRank<EqualRows> ranking(run);
+  const auto take = [&](Change change, int number) {
+    const std::string text = "a text, number " + std::to_string(number);
+    ranking.take(run, change, EqualRows::Row(some(std::int64_t{0}), some(text_of(text))));
+  };
+  constexpr int kRows = 40;  // More than are looked at one by one.
+  for (int i = 0; i < kRows; ++i)
+    take(Change::kInsert, i);
+  for (int i = 0; i < 3; ++i) {
+    take(Change::kDelete, kRows - 1);
+    take(Change::kInsert, kRows - 1);
+  }
+  take(Change::kDelete, kRows - 1);
+  run.flush();
+  EXPECT_TRUE(ranking.put_state());
+  EXPECT_EQ(host.entries.size(), kRows - 1u);
+  ASSERT_EQ(host.shown.size(), kRows + 7u);
+  EXPECT_EQ(std::get<Change>(host.shown.back()), Change::kDelete);
+}
+
+// The same where the time of rows is over.
+TEST(RuntimeRank, ARowWithATextThatEndedAndCameBackGoes) {
+  TextHost host;
+  host.idle = 100;
+  query::Output output;
+  query::Run run{host, output};
+  RunningRank<EqualRows> ranking(run);
+  const auto take = [&](Change change, int number) {
+    const std::string text = "a text, number " + std::to_string(number);
+    ranking.take(run, change, EqualRows::Row(some(std::int64_t{0}), some(text_of(text))));
+  };
+  constexpr int kRows = 40;
+  for (int i = 0; i < kRows; ++i)
+    take(Change::kInsert, i);
+  take(Change::kDelete, kRows - 1);  // From now on they are known by their bytes.
+  host.now += 60;
+  take(Change::kInsert, kRows);
+  host.now += 60;  // It stays; the others end.
+  take(Change::kInsert, kRows - 1);
+  take(Change::kInsert, 0);
+  take(Change::kDelete, 0);
+  take(Change::kDelete, kRows - 1);
+  EXPECT_TRUE(ranking.put_state());
+  EXPECT_EQ(host.entries.size(), 1u);
 }
 
 // It looked at the last of no rows.

@@ -76,9 +76,10 @@ class Percentile {
   }
   void take_back(const Maybe<double>& value) {
     if (!value.known) return;
-    --count_;
     const auto found = numbers_.find(value.value);
-    if (found != numbers_.end() && --found->second == 0) numbers_.erase(found);
+    if (found == numbers_.end()) return;  // It came before the group ended, and began anew.
+    --count_;
+    if (--found->second == 0) numbers_.erase(found);
   }
   void merge(const Percentile& other) {
     count_ += other.count_;

@@ -123,8 +123,7 @@ class RunningRank {
           ++place;
           continue;
         }
-        drop(*place, entry.key);
-        place = rows.erase(place);
+        place = take_out(rows, place, entry.key);
       }
       if (rows.empty()) partitions_.erase(entry);
       return true;
@@ -136,7 +135,14 @@ class RunningRank {
     return partitions_.bytes() + rows_ * (kOfRow + stored_.bytes_of_entry());
   }
 
-  // The row leaves its list after this.
+  // What is behind the row. Leaving the list it is read once more, so its texts go after that.
+  Place take_out(Rows& rows, Place at, const Key& key) {
+    const Ranked ranked = *at;
+    const auto behind = rows.erase(at);
+    drop(ranked, key);
+    return behind;
+  }
+  // The row is not read after this.
   void drop(const Ranked& ranked, const Key& key) {
     if constexpr (Row::kTexts) run_.flush();  // What was written may have its texts there.
     stored_.erase(ranked.mark, key_of(key, ranked.number));
@@ -276,8 +282,7 @@ class RunningRank {
     auto behind = number > Definition::kLast ? at : show_behind(graph, rows, at, number, true);
     // Rows that are never taken back keep their place or move behind.
     while (!Definition::kRetracts && behind != rows.end()) {
-      drop(*behind, entry.key);
-      behind = rows.erase(behind);
+      behind = take_out(rows, behind, entry.key);
     }
   }
   template <class Graph>
@@ -316,8 +321,7 @@ class RunningRank {
       show_tied_gone(graph, rows, at);
     else
       show_gone(graph, rows, at);
-    drop(*at, entry->key);
-    rows.erase(at);
+    take_out(rows, at, entry->key);
     if (rows.empty()) partitions_.erase(*entry);
   }
   template <class Graph>
