@@ -1,5 +1,6 @@
 #include "bench_compare_command.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -34,12 +35,19 @@ double parsed_threshold(const std::string& text) {
   return rest == "%" ? number / 100 : number;
 }
 
-int print(const results::Comparison& comparison, const CompareArguments& arguments) {
+// Also of a row that has no partner.
+bool trustworthy(const results::Document& document) {
+  return std::all_of(document.rows.begin(), document.rows.end(),
+                     [](const results::Row& row) { return row.valid(); });
+}
+
+int print(const results::Comparison& comparison, const CompareArguments& arguments,
+          bool trustworthy) {
   auto options = arguments.options;
   options.columns = table_columns();
   standard_output().write(arguments.json ? results::to_json(comparison, options)
                                          : fit_terminal(results::table(comparison, options)));
-  if (comparison.count(results::Verdict::kInvalid) > 0) return kExitUntrusted;
+  if (!trustworthy) return kExitUntrusted;
   return comparison.count(results::Verdict::kWorse) > 0 ? kExitFailed : kExitDone;
 }
 
@@ -61,7 +69,8 @@ int compare(CompareArguments& arguments) {
       complain(kCompareName, arguments.before + ": " + twice.error().detail);
       return kExitBadRequest;
     }
-    return print(results::compare(twice->first, twice->second, arguments.options), arguments);
+    return print(results::compare(twice->first, twice->second, arguments.options), arguments,
+                 trustworthy(*before));
   }
   const auto after = read_result(kCompareName, arguments.after, exit_code);
   if (!after) return exit_code;
@@ -76,7 +85,7 @@ int compare(CompareArguments& arguments) {
                                        example("AFTER", comparison.only_after)));
     return kExitBadRequest;
   }
-  return print(comparison, arguments);
+  return print(comparison, arguments, trustworthy(*before) && trustworthy(*after));
 }
 
 }  // namespace

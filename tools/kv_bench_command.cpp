@@ -120,8 +120,8 @@ void add_sizes(CLI::App& app, KvBenchArguments& arguments) {
 std::string with_absolute_path(const std::string& region) {
   const auto spec = RegionSpec::parse(region);
   if (!spec || spec->kind != RegionSpec::Kind::kPath || region.starts_with("/")) return region;
-  const std::size_t query = std::min(region.find('?'), region.size());
-  return std::filesystem::absolute(region.substr(0, query)).string() + region.substr(query);
+  const auto [place, options] = parts_of(region);
+  return std::filesystem::absolute(place).string() + options;
 }
 
 // How far apart two operations may be for their misses to overlap.
@@ -231,7 +231,7 @@ void pass_on(int signal) {
 
 // What a comparison leaves behind that was killed: all below its path, which was empty before.
 void remove_leftovers(const std::string& region, bool existed) {
-  const std::filesystem::path path = region.substr(0, region.find('?'));
+  const std::filesystem::path path = parts_of(region).place;
   std::error_code error;
   if (!existed) {
     std::filesystem::remove_all(path, error);
@@ -247,7 +247,7 @@ int run_limited(KvBenchArguments& arguments) {
   auto& options = arguments.options;
   options.region = with_absolute_path(options.region);
   if (const auto status = options.validate(); !status) return run_and_report(arguments);
-  const auto path = options.region.substr(0, options.region.find('?'));
+  const auto path = parts_of(options.region).place;
   const bool existed = std::filesystem::exists(path);
   if (existed && !std::filesystem::is_empty(path)) return run_and_report(arguments);  // Refuses.
   const auto limit = kvb::MemoryLimit::make(options.memory_limit_bytes);
@@ -262,6 +262,8 @@ int run_limited(KvBenchArguments& arguments) {
     return kExitFailed;
   }
   if (child == 0) {
+    // Else what a terminal sends to its group would come twice: from there, and from pass_on().
+    (void)::setpgid(0, 0);
     int code = kExitFailed;
     if (const auto status = limit->join(); status)
       code = run_and_report(arguments);
@@ -274,8 +276,9 @@ int run_limited(KvBenchArguments& arguments) {
     ::_exit(code);  // The group is the parent's to remove.
   }
   limited_child = child;
-  std::signal(SIGINT, pass_on);
-  std::signal(SIGTERM, pass_on);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT})
+    std::signal(signal, pass_on);
+  if (std::signal(SIGHUP, pass_on) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // Under nohup.
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -21,6 +21,7 @@
 #include "import/gzip.hpp"
 #include "kv_keys.hpp"
 #include "kv_verbs.hpp"
+#include "text_encoding.hpp"
 
 namespace holdfast::tools {
 namespace {
@@ -249,7 +250,7 @@ void print_import(const KvTarget& target, std::string_view input, const Importer
     for (const Importer::Skipped& skipped : importer.first_skipped) {
       fmt::format_to(std::back_inserter(skips),
                      "{}{{\"line\":{},\"reason\":", skips.empty() ? "" : ",", skipped.line);
-      append_json_string(skips, skipped.reason);
+      append_json_string(skips, visible(skipped.reason));
       skips += '}';
     }
     out("{{\"imported\":{},\"bytes\":{},\"skipped\":{},\"records\":{},\"created\":{},\"seconds\":{:"

@@ -81,12 +81,10 @@ Result<RegionReport> report_of(const RegionSpec& spec) {
   }
   auto place =
       (directory ? spec.path : parent.string()) + "/holdfast-mem-" + std::to_string(::getpid());
-  const auto mark = spec.text.rfind('?');
   options = probe_options(spec);
   options.access = RegionAccess::kCreate;
   options.layout = RegionLayout::kFile;
-  auto probe =
-      Region::open(place + (mark == std::string::npos ? "" : spec.text.substr(mark)), options);
+  auto probe = Region::open(place + parts_of(spec.text).options, options);
   if (!probe) return std::move(probe).error();
   auto report = report_of(*probe);
   ::unlink(place.c_str());

@@ -292,7 +292,8 @@ Status run_queries(const SsbArguments& arguments) {
   if (arguments.json) {
     auto document = to_json(run);
     if (!others.empty()) others.add_to(document, times_of(run), run.threads);
-    standard_output().write(document.dump(2) + "\n");
+    standard_output().write(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                            "\n");
     return {};
   }
   print_table(run);

@@ -335,7 +335,8 @@ class Suite {
         "OLAP "
         "Workloads. SIGMOD 2021.</p></html>\n";
     HF_RETURN_IF_ERROR(write(arguments_.out + "/suite.html", page));
-    return write(arguments_.out + "/suite.json", document().dump(2) + "\n");
+    return write(arguments_.out + "/suite.json",
+                 document().dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   static Status write(const std::string& path, const std::string& text) {

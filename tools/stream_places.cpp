@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <holdfast/base/format.hpp>
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/modules/modules.hpp>
 #include <holdfast/stream/connector.hpp>
 #include <holdfast/stream/durable_file.hpp>
@@ -69,7 +70,7 @@ Result<stream::OpenState> in_kv(const std::string& region, const StreamArguments
 }
 
 Result<stream::OpenState> in_rocksdb(const std::string& place, Use use) {
-  const auto directory = place.substr(0, place.find('?'));
+  const auto directory = parts_of(place).place;
   std::error_code code;
   if (use == Use::kSavepoint && !std::filesystem::exists(directory, code))
     return Error{Errc::kNotFound, "--region " + directory + " is not there"};
@@ -163,7 +164,7 @@ StreamArguments with_state_of(StreamArguments arguments, const stream::Script& s
   }
   if (arguments.region.empty() && arguments.directory.empty()) arguments.region = said.directory;
   const bool cached = arguments.state == "rocksdb" && !said.rocksdb_cache.empty();
-  if (cached && !arguments.region.empty() && arguments.region.find('?') == std::string::npos)
+  if (cached && !arguments.region.empty() && parts_of(arguments.region).options.empty())
     arguments.region += "?cache=" + said.rocksdb_cache;
   return arguments;
 }

@@ -78,14 +78,18 @@ Status parse_place(std::string_view place, RegionSpec& spec) {
 
 }  // namespace
 
+SpecParts parts_of(std::string_view spec) {
+  const auto mark = std::min(spec.rfind('?'), spec.size());
+  return {std::string(spec.substr(0, mark)), std::string(spec.substr(mark))};
+}
+
 Result<RegionSpec> RegionSpec::parse(std::string_view text) {
   RegionSpec spec;
   spec.text = text;
-  // The last '?', so that a path may hold one as long as options follow it.
-  const auto mark = text.rfind('?');
-  HF_RETURN_IF_ERROR(parse_place(text.substr(0, mark), spec));
-  if (mark == std::string_view::npos) return spec;
-  auto options = text.substr(mark + 1);
+  const auto parts = parts_of(text);
+  HF_RETURN_IF_ERROR(parse_place(parts.place, spec));
+  if (parts.options.empty()) return spec;
+  auto options = std::string_view(parts.options).substr(1);
   std::vector<std::string_view> given;
   while (true) {
     const auto option = options.substr(0, options.find('&'));

@@ -22,6 +22,13 @@ enum class HugePages : std::uint8_t {
 
 inline constexpr std::uint64_t kNodeStripeBytes = 32 * MiB;  // Of "node:N,M".
 
+// A spec cut at its last '?', so that a path may hold one as long as options follow it:
+// "/x" and "?huge=2M" of "/x?huge=2M".
+struct SpecParts {
+  std::string place, options;
+};
+SpecParts parts_of(std::string_view spec);
+
 struct RegionSpec {
   enum class Kind : std::uint8_t { kDram, kNode, kPath };
 

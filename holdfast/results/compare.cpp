@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -18,11 +19,33 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kWhyShown = 500;
 
 // Rows by identity; a measurement that was made twice in one document keeps its order.
-std::map<std::string, std::vector<const Row*>> by_identity(const Document& document) {
+std::map<std::string, std::vector<const Row*>> by_identity(
+    const Document& document, const std::vector<std::string>& parameters) {
   std::map<std::string, std::vector<const Row*>> rows;
   for (const auto& row : document.rows)
-    rows[identity(row, document.parameters)].push_back(&row);
+    rows[identity(row, parameters)].push_back(&row);
   return rows;
+}
+
+// What rows of the two are paired by, in one order. Of what only one document calls a parameter,
+// the other has one value: in its rows, or where they lack it, one that goes without saying.
+std::vector<std::string> parameters_of_both(const Document& before, const Document& after) {
+  // The empty list stands for version 1.
+  if (before.parameters.empty() || after.parameters.empty()) return {};
+  std::set<std::string> names;
+  const auto add = [&names](const Document& from, const Document& other) {
+    for (const auto& name : from.parameters) {
+      const auto& listed = other.parameters;
+      if (std::find(listed.begin(), listed.end(), name) != listed.end() ||
+          std::any_of(other.rows.begin(), other.rows.end(),
+                      [&](const Row& row) { return row.find(name) != nullptr; }))
+        names.insert(name);
+    }
+  };
+  add(before, after);
+  add(after, before);
+  if (names.empty()) return {""};  // A list that names nothing.
+  return {names.begin(), names.end()};
 }
 
 // The repetitions behind `field`, or its one value.
@@ -184,7 +207,8 @@ Result<Twice> split_again(const Document& document) {
   Twice twice{document, document};
   twice.first.rows.clear();
   twice.second.rows.clear();
-  std::map<std::string, std::vector<const Row*>> firsts = by_identity(document);
+  std::map<std::string, std::vector<const Row*>> firsts =
+      by_identity(document, document.parameters);
   for (const auto& row : document.rows) {
     if (row.subject() != "again") continue;
     auto second = row;
@@ -204,11 +228,11 @@ Result<Twice> split_again(const Document& document) {
 
 Comparison compare(const Document& before, const Document& after, const CompareOptions& options) {
   Comparison comparison;
-  // Of what only one document calls a parameter, the other has one value that goes without saying.
-  std::map<std::string, std::vector<const Row*>> partners = by_identity(after);
+  const auto parameters = parameters_of_both(before, after);
+  auto partners = by_identity(after, parameters);
   for (const auto& row : before.rows) {
     const auto name = identity(row, before.parameters);
-    const auto found = partners.find(name);
+    const auto found = partners.find(identity(row, parameters));
     if (found == partners.end() || found->second.empty()) {
       comparison.only_before.push_back(name);
       continue;
@@ -217,7 +241,7 @@ Comparison compare(const Document& before, const Document& after, const CompareO
     found->second.erase(found->second.begin());
   }
   for (const auto& row : after.rows) {
-    const auto& left = partners[identity(row, after.parameters)];
+    const auto& left = partners[identity(row, parameters)];
     if (std::find(left.begin(), left.end(), &row) != left.end())
       comparison.only_after.push_back(identity(row, after.parameters));
   }

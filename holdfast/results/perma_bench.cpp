@@ -325,7 +325,13 @@ Json results_of(const Row& row) {
   return results;
 }
 
-// The rows of one benchmark of a parallel pair: consecutive ones belong together.
+bool can_be_said(const Row& row) {
+  return row.valid() && !(std::isnan(row.number("bytes_per_s_median")) &&
+                          std::isnan(row.number("ops_per_s_median")));
+}
+
+// The rows of one benchmark of a parallel pair: the n-th of one half belongs to the n-th of the
+// other. A pair of which one half cannot be said is left out.
 Json pairs_of(const std::vector<const Row*>& rows, const Document& document, Json& benchmark,
               std::vector<std::string>& warnings) {
   const auto first = rows.front()->text("part");
@@ -334,15 +340,23 @@ Json pairs_of(const std::vector<const Row*>& rows, const Document& document, Jso
     (row->text("part") == first ? ones : others).push_back(row);
   auto runs = Json::array();
   const auto second = others.empty() ? std::string() : others.front()->text("part");
+  bool alone = ones.size() != others.size() || second.empty();
   const auto pairs = std::min(ones.size(), others.size());
-  if (ones.size() != others.size() || second.empty())
-    warnings.push_back("a half of a parallel pair has no partner and is left out");
-  benchmark["sub_bm_names"] = {first, second};
-  benchmark["matrix_args"] = {{first, matrix_of(ones, document.parameters)}};
-  if (!others.empty()) benchmark["matrix_args"][second] = matrix_of(others, document.parameters);
+  std::vector<const Row*> said_ones, said_others;
   for (std::size_t i = 0; i < pairs; ++i) {
+    alone |= can_be_said(*ones[i]) != can_be_said(*others[i]);
+    if (!can_be_said(*ones[i]) || !can_be_said(*others[i])) continue;
+    said_ones.push_back(ones[i]);
+    said_others.push_back(others[i]);
+  }
+  if (alone) warnings.push_back("a half of a parallel pair has no partner and is left out");
+  benchmark["sub_bm_names"] = {first, second};
+  benchmark["matrix_args"] = {{first, matrix_of(said_ones, document.parameters)}};
+  if (!second.empty())
+    benchmark["matrix_args"][second] = matrix_of(said_others, document.parameters);
+  for (std::size_t i = 0; i < said_ones.size(); ++i) {
     Json run;
-    for (const auto* row : {ones[i], others[i]}) {
+    for (const auto* row : {said_ones[i], said_others[i]}) {
       run["configs"][row->text("part")] = config_of(*row, document);
       run["results"][row->text("part")]["results"] = results_of(*row);
     }
@@ -388,10 +402,10 @@ PermaBenchJson to_perma_bench(const Document& document, const std::string& subje
   for (const auto& row : document.rows) {
     if (subject.empty() ? any_ours && !is_ours(row) : row.subject() != subject) {
       ++others;
-    } else if (!row.valid() || (std::isnan(row.number("bytes_per_s_median")) &&
-                                std::isnan(row.number("ops_per_s_median")))) {
-      ++invalid;
     } else {
+      invalid += can_be_said(row) ? 0 : 1;
+      // A half of a pair stays: the halves after it keep their partners.
+      if (!can_be_said(row) && row.text("part").empty()) continue;
       if (!groups.contains(row.operation())) names.push_back(row.operation());
       groups[row.operation()].push_back(&row);
     }

@@ -15,6 +15,7 @@
 #include <holdfast/base/format.hpp>
 #include <holdfast/base/mutant.hpp>
 #include <holdfast/base/mutex.hpp>
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/stream/state_keys.hpp>
 
 #include "state_directory.hpp"
@@ -400,14 +401,13 @@ Status take_option(std::string_view option, std::string_view spec, RocksdbPlace&
 
 Result<RocksdbPlace> RocksdbPlace::parse(std::string_view spec) {
   RocksdbPlace place;
-  // The last '?', so that a path may hold one as long as options follow it.
-  const auto mark = spec.rfind('?');
-  place.path = spec.substr(0, mark);
+  const auto parts = parts_of(spec);
+  place.path = parts.place;
   while (place.path.size() > 1 && place.path.back() == '/')
     place.path.pop_back();
   if (place.path.empty()) return Error{Errc::kInvalidOption, "RocksDB state wants a directory"};
-  if (mark == std::string_view::npos) return place;
-  for (auto rest = spec.substr(mark + 1);;) {
+  if (parts.options.empty()) return place;
+  for (auto rest = std::string_view(parts.options).substr(1);;) {
     const auto option = rest.substr(0, rest.find('&'));
     HF_RETURN_IF_ERROR(take_option(option, spec, place));
     if (option.size() == rest.size()) return place;

@@ -23,6 +23,7 @@
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
 #include <holdfast/bench/kv/volatile_store.hpp>
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/results/table.hpp>
 
 namespace holdfast::bench::kv {
@@ -93,8 +94,7 @@ TEST_P(EveryStore, AnswersRightlyInEveryOperation) {
   EXPECT_GE(rows, 24u);
   EXPECT_EQ(result->document.find(GetParam(), "scan", 1) != nullptr, keeps_order(GetParam()));
   EXPECT_EQ(result->document.find(GetParam(), "ycsb-e", 2) != nullptr, keeps_order(GetParam()));
-  EXPECT_FALSE(std::filesystem::exists(options.region.substr(0, options.region.find('?'))))
-      << "files are left behind";
+  EXPECT_FALSE(std::filesystem::exists(parts_of(options.region).place)) << "files are left behind";
 }
 
 TEST_P(EveryStore, AnswersRightlyWithZipfianChoiceVariableSizesAndATimedPass) {
@@ -419,6 +419,65 @@ Outcome run_with(const std::string& operation) {
   plan.repetitions = 1;
   plan.latency = false;
   return run(plan);
+}
+
+// A store that takes its time to go, and notes whether anyone asks for its space meanwhile.
+using SlowToGo =
+    VolatileStore<LazyMap<FixedBytes<16>, FixedBytes<200>>, FixedBytes<16>, FixedBytes<200>>;
+struct WatchedStore : SlowToGo {
+  using SlowToGo::SlowToGo;
+  static inline std::atomic<bool> going{false}, asked_late{false};
+  SpaceUse space() const {
+    if (going) asked_late = true;
+    return {.records = 1, .live_bytes = 1, .used_bytes = 1, .relocated_bytes = 0};
+  }
+  void remove() {
+    going = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    SlowToGo::remove();
+  }
+};
+
+// As after a signal: after() is not called.
+TEST(KvBench, TheWatchOfASteadyOverwriteThatWasInterruptedStopsBeforeTheStoreGoes) {
+  Context context;
+  context.records = context.write_bound = context.read_bound = 2'000;
+  StoreSubject<WatchedStore> subject(context, "watched", 0, nullptr);
+  ASSERT_TRUE(subject.create());
+  ASSERT_TRUE(subject.before({.operation = "steady-overwrite", .threads = 1, .seconds = 0.1}));
+  subject.destroy();
+  EXPECT_FALSE(WatchedStore::asked_late) << "a store that is gone is read";
+}
+
+TEST(KvBench, FewerErasesThanThreadsAreOneForEachThread) {
+  auto options = smoke("holdfast");
+  options.ops = {"erase"};
+  options.threads = {4};
+  options.phase_operations = 2;
+  const auto result = run_kv_bench(options);
+  ASSERT_TRUE(result) << result.error().message();
+  ASSERT_EQ(result->document.rows.size(), 1u);
+  const auto reason = result->document.rows[0].invalid_reason();
+  EXPECT_EQ(reason.find("erase"), std::string::npos) << reason;
+}
+
+// "x" is not what "x?b?granularity=line" names.
+TEST(KvBench, ADirectoryWhoseNameIsTheBeginningOfTheRegionsUpToAQuestionMarkIsLeftAlone) {
+  for (const std::string store : {"holdfast", "floor"}) {
+    const auto directory = fresh_place();
+    const auto file = directory + "/file";
+    ASSERT_TRUE(std::filesystem::create_directories(directory));
+    std::ofstream(file) << "of the user";
+    auto options = smoke(store);
+    options.region = directory + "?b?granularity=line";
+    options.ops = {"get"};
+    options.threads = {1};
+    const auto result = run_kv_bench(options);
+    EXPECT_TRUE(result) << result.error().message();
+    EXPECT_TRUE(std::filesystem::exists(file)) << store << " has removed it";
+    EXPECT_FALSE(std::filesystem::exists(directory + "?b")) << "files are left behind";
+    std::filesystem::remove_all(directory);
+  }
 }
 
 TEST(KvBench, AStoreThatReturnsWrongValuesHasAnInvalidRow) {

@@ -156,6 +156,9 @@ TEST(Rows, FaultsSwitchesAndSpreadBecomeWarnings) {
   auto slow = good;
   slow.seconds = slow.cpu_seconds = 0.2;
   EXPECT_NE(warnings_of({good, slow}).find("repetitions differ by"), std::string::npos);
+  EXPECT_NE(warnings_of({good, slow, std::nullopt}).find("repetitions differ by"),
+            std::string::npos)
+      << "one repetition did not count";
   auto robbed = good;
   robbed.cpu_seconds = 0.05;
   EXPECT_NE(warnings_of({robbed, robbed}).find("for 50 % of the time only"), std::string::npos);

@@ -35,6 +35,14 @@ TEST(RegionSpec, PathsMayBeRelativeEndInSlashesOrHoldAQuestionMark) {
   EXPECT_EQ(RegionSpec::parse("/").value().path, "/");
 }
 
+TEST(RegionSpec, ASpecIsCutAtItsLastQuestionMark) {
+  const auto parts = parts_of("/a?b?huge=off");
+  EXPECT_EQ(parts.place, "/a?b");
+  EXPECT_EQ(parts.options, "?huge=off");
+  EXPECT_EQ(parts_of("node:0").place, "node:0");
+  EXPECT_EQ(parts_of("node:0").options, "");
+}
+
 TEST(RegionSpec, EveryGranularityIsReadByItsName) {
   for (const auto granularity :
        {Granularity::kNone, Granularity::kPage, Granularity::kLine, Granularity::kByte}) {

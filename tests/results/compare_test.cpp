@@ -150,6 +150,21 @@ TEST(Compare, RowsArePairedByWhatTheyMeasuredAndTheRestIsNamed) {
             std::vector<std::string>{"holdfast read, 1 thread, access_bytes 4096"});
 }
 
+// Their order is that in which suites ran; a later suite has parameters of its own.
+TEST(Compare, RowsArePairedWhateverTheOrderOfTheParametersAndWhatOnlyOneDocumentNames) {
+  auto both = row({1, 2, 3, 4});
+  both.set("order", "random");
+  auto before = document({both}), after = before;
+  before.parameters = {"access_bytes", "order"};
+  after.parameters = {"order", "instruction", "access_bytes"};
+  EXPECT_EQ(compare(before, after, {}).rows.size(), 1u);
+  EXPECT_EQ(compare(after, before, {}).rows.size(), 1u);
+  // Listed by one; the row of the other has it, too.
+  before.parameters = {"order"};
+  after.rows[0].set("access_bytes", 512);
+  EXPECT_EQ(compare(before, after, {}).rows.size(), 0u);
+}
+
 TEST(Compare, AnInvalidRowIsNeverAFinding) {
   auto bad = row({1000, 1001, 1002, 1003});
   bad.invalidate("wrong answer");

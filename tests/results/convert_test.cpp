@@ -197,6 +197,25 @@ TEST(PermaBench, WhatItCannotSayIsLeftOutAndSaid) {
   EXPECT_EQ(json::parse(to_perma_bench(document, "floor").text)[0]["benchmarks"].size(), 1u);
 }
 
+TEST(PermaBench, AHalfThatIsInvalidTakesItsPartnerWithItAndNotThatOfTheNextRun) {
+  Document document;
+  for (const unsigned threads : {1, 2, 4}) {
+    for (const auto* part : {"reader", "writer"}) {
+      auto& row = document.rows.emplace_back("holdfast", "both", threads);
+      row.set("part", part);
+      row.set("bytes_per_s_median", threads * 0x1p30);
+    }
+  }
+  document.rows[1].invalidate("beyond this machine");  // The writer of one thread.
+  const auto out = to_perma_bench(document, "");
+  const auto runs = json::parse(out.text)[0]["benchmarks"];
+  ASSERT_EQ(runs.size(), 2u);
+  for (const auto& run : runs)
+    EXPECT_EQ(run["configs"]["reader"]["number_threads"],
+              run["configs"]["writer"]["number_threads"]);
+  EXPECT_EQ(out.warnings.size(), 2u);
+}
+
 TEST(Csv, HasAColumnPerFieldAndQuotesWhatMustBe) {
   Document document;
   auto& one = document.rows.emplace_back("holdfast", "read, then write", 1);

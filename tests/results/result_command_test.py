@@ -57,6 +57,8 @@ class ResultCommandTest(unittest.TestCase):
         self.assertEqual(self.bench('compare', slower, before).returncode, 0)
         self.assertEqual(self.bench('compare', before, slower, '--threshold', '40%').returncode, 0)
         self.assertEqual(self.bench('compare', invalid, invalid).returncode, 3)
+        # An INVALID row that only one of them has.
+        self.assertEqual(self.bench('compare', before, self.write('new.json', keep_invalid=True)).returncode, 3)
         rows = json.loads(self.bench('compare', before, slower, '--json').stdout)['rows']
         self.assertEqual({row['verdict'] for row in rows}, {'worse'})
         self.assertTrue(all(row['ratio_low'] <= 0.8 <= row['ratio_high'] for row in rows))

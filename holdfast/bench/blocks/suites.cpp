@@ -66,7 +66,7 @@ class WorkPlace {
     const auto name = "holdfast-blocks-bench-" + std::to_string(::getpid());
     std::string parent = options.peer_directory.empty() ? "/dev/shm" : options.peer_directory;
     if (is_path(options.region)) {
-      const auto path = options.region.substr(0, options.region.find('?'));
+      const auto path = parts_of(options.region).place;
       std::error_code error;
       if (fs::exists(path, error) && !(fs::is_directory(path, error) && fs::is_empty(path, error)))
         return Error{Errc::kAlreadyExists,

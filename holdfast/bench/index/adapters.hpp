@@ -101,8 +101,8 @@ class MediumAdapter {
       return found ? std::optional(*found) : std::nullopt;
     }
     template <class Visit>
-    void scan(std::uint64_t from, Visit&& visit) {
-      (void)index_.scan(from, visit);
+    bool scan(std::uint64_t from, Visit&& visit) {
+      return index_.scan(from, visit).has_value();
     }
     bool find_many(std::span<const std::uint64_t> keys, Found values) {
       return index::find_many(index_, keys, values).has_value();
@@ -281,7 +281,7 @@ class OrderedAdapter {
       return value_of(key);
     }
     template <class Visit>
-    void scan(std::uint64_t from, Visit&& visit) {
+    bool scan(std::uint64_t from, Visit&& visit) {
       const auto guard = domain_.enter(participant_);
       index_.read_from(Text(from).view(), batch_);
       for (;;) {
@@ -289,9 +289,9 @@ class OrderedAdapter {
           std::uint64_t key;
           std::memcpy(&key, batch_[i].data(), sizeof key);
           key = __builtin_bswap64(key);
-          if (!visit(key, value_of(key))) return;
+          if (!visit(key, value_of(key))) return true;
         }
-        if (!batch_.more()) return;
+        if (!batch_.more()) return true;
         index_.read_from(std::string(batch_.resume()), batch_);
       }
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <holdfast/bench/kv/floor.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -70,7 +71,7 @@ Status FloorMedium::open(const std::string& spec, bool sync_each_call) {
   if (!region) return region.error();
   report_ = region->report();
   sync_each_call_ = sync_each_call && report_.granularity == Granularity::kPage;
-  path_ = spec.substr(0, spec.find('?'));
+  path_ = parts_of(spec).place;
   if (report_.granularity == Granularity::kPage) {
     {
       const auto closed = std::move(*region);

@@ -16,6 +16,7 @@
 #include <holdfast/bench/kv/store_subject.hpp>
 #include <holdfast/bench/kv/subjects.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
 
@@ -163,7 +164,7 @@ class HoldfastStore {
   }
   void remove() {
     store_.reset();
-    const auto path = place_.substr(0, place_.find('?'));
+    const auto path = parts_of(place_).place;
     if (!path.starts_with("/") || path.starts_with("/dev/dax")) return;
     std::error_code error;
     std::filesystem::remove_all(path, error);
@@ -173,7 +174,7 @@ class HoldfastStore {
   }  // Anonymous memory is gone when it is closed.
   // What the file system gave, segments that are not full included; on a device what is in use.
   std::uint64_t medium_bytes() const {
-    const auto allocated = allocated_bytes(place_.substr(0, place_.find('?')));
+    const auto allocated = allocated_bytes(parts_of(place_).place);
     return allocated != 0 ? allocated : store_->stats().used_bytes;
   }
   bool persist_total(PersistCounts& counts) const {

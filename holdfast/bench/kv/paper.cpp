@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <holdfast/bench/kv/suite.hpp>
+#include <holdfast/memory/spec.hpp>
 
 namespace holdfast::bench::kv {
 namespace {
@@ -21,18 +22,17 @@ std::vector<std::string> among(const std::vector<std::string>& asked,
 }
 
 std::string with_option(const std::string& region, const std::string& option) {
-  const auto question = region.find('?');
-  if (question == std::string::npos) return region + "?" + option;
+  const auto [place, options] = parts_of(region);
   // The last of a name would be a duplicate: replace what is there.
   const auto name = option.substr(0, option.find('='));
   std::string kept;
-  for (std::size_t at = question + 1; at <= region.size();) {
-    const auto end = std::min(region.find('&', at), region.size());
-    const auto part = region.substr(at, end - at);
+  for (std::size_t at = 1; at < options.size();) {
+    const auto end = std::min(options.find('&', at), options.size());
+    const auto part = options.substr(at, end - at);
     if (!part.empty() && !part.starts_with(name + "=")) kept += part + "&";
     at = end + 1;
   }
-  return region.substr(0, question) + "?" + kept + option;
+  return place + "?" + kept + option;
 }
 
 // The list under construction.

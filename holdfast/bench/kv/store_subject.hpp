@@ -98,7 +98,8 @@ class StoreSubject final : public Subject {
       greatest_rank_ = greatest_rank(context_.records);
     if (reclaiming(operation.verb)) HF_RETURN_IF_ERROR(make_holes(phase));
     if (operation.verb == Verb::kErase) {
-      const auto count = std::min(phase.operations, context_.records);
+      const auto wanted = std::max<std::uint64_t>(phase.operations, phase.threads);
+      const auto count = std::min(wanted, context_.records);
       erased_ = permutation_slice(context_.records, mix(context_.seed + phase.number), 0, count);
     }
     phase_facts_ = results::Fields();
@@ -185,6 +186,7 @@ class StoreSubject final : public Subject {
   }
 
   void destroy() override {
+    watch_.reset();  // It looks at the store. After an interruption nobody has ended it.
     if (reclaimer_.joinable()) reclaimer_.join();
     if (store_) store_->remove();
     store_.reset();

@@ -66,14 +66,9 @@ Status on_a_disk(const std::string& region) {
   };
   if (!region.starts_with("/") || region.starts_with("/dev/dax")) return refused("memory");
   struct statfs info{};
-  const auto parent = fs::path(region.substr(0, region.find('?'))).parent_path();
+  const auto parent = fs::path(parts_of(region).place).parent_path();
   if (::statfs(parent.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC) return refused("tmpfs");
   return {};
-}
-
-// "?granularity=line" of "/path?granularity=line".
-std::string options_of(const std::string& region) {
-  return region.substr(std::min(region.find('?'), region.size()));
 }
 
 // The directory below which everything is written: made if need be, removed at the end.
@@ -203,7 +198,7 @@ void fill_context(Context& context, const Experiment& experiment, const WorkPlac
   context.recovery_threads = experiment.recovery_threads;
   context.base = options.region.starts_with("/") ? place.base() : std::string();
   if (options.region.starts_with("/dev/dax")) context.base = options.region;
-  context.options = options_of(options.region);
+  context.options = parts_of(options.region).options;
   context.peer_directory = place.peer_directory();
   context.threads = *std::max_element(options.threads.begin(), options.threads.end());
   for (const auto& entry : ordered_operations(ops_of(options))) {

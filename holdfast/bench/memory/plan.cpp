@@ -483,7 +483,7 @@ class Planner {
                                      bool dram_huge_pages) {
     const auto parsed = RegionSpec::parse(spec);
     if (!parsed || parsed->huge != HugePages::kAuto) return spec;
-    const auto separator = spec.find('?') == std::string::npos ? "?" : "&";
+    const auto separator = parts_of(spec).options.empty() ? "?" : "&";
     if (!asked.empty()) return asked == "auto" ? spec : spec + separator + "huge=" + asked;
     if (parsed->kind != RegionSpec::Kind::kPath && !dram_huge_pages)
       return spec + separator + "huge=off";

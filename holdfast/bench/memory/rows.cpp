@@ -117,10 +117,10 @@ void warn_of_samples(results::Row& row) {
 
 void add_warnings(results::Row& row, const Series& series, const Config& config,
                   const Machine& machine) {
-  const auto rates = samples_of(series).ops_per_s();
-  const auto [low, high] = std::minmax_element(
-      rates.begin(), rates.end(), [](double a, double b) { return std::isnan(b) || a < b; });
-  const auto spread = (*high - *low) / results::median(rates);
+  auto rates = samples_of(series).ops_per_s();
+  std::erase_if(rates, [](double rate) { return std::isnan(rate); });  // Of what did not count.
+  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  const auto spread = rates.empty() ? NAN : (*high - *low) / results::median(rates);
   if (std::isfinite(spread)) row.set("spread_ratio", spread);
   std::uint64_t faults = 0, switches = 0;
   unsigned elsewhere = 0;

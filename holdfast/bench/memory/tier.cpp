@@ -160,8 +160,7 @@ Status Tier::map() {
   std::string path;
   if (spec.kind == RegionSpec::Kind::kPath) {
     HF_ASSIGN_OR_RETURN(path, path_for_target(spec.path));
-    const auto mark = text.rfind('?');
-    text = path + (mark == std::string::npos ? std::string() : text.substr(mark));
+    text = path + parts_of(text).options;
     if (fs::is_character_file(path)) {
       HF_RETURN_IF_ERROR(check_device(need_, path));
       path.clear();  // Nothing to remove.

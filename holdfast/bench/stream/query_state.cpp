@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/modules/modules.hpp>
 #include <holdfast/stream/compile/successor.hpp>
 #include <holdfast/stream/workers/parallel_operators.hpp>
@@ -32,7 +33,7 @@ Result<std::unique_ptr<hs::StateStore>> open_state(StateIn kind, const std::stri
   if (kind == StateIn::kRocksdb) {
     HF_ASSIGN_OR_RETURN(const auto open,
                         modules::function<Result<hs::StateOfQuery>(const std::string&)>("rocksdb"));
-    HF_ASSIGN_OR_RETURN(const auto state_of_query, open(region.substr(0, region.find('?'))));
+    HF_ASSIGN_OR_RETURN(const auto state_of_query, open(parts_of(region).place));
     return state_of_query(1);
   }
   HF_ASSIGN_OR_RETURN(auto store, hs::KvStateStore::open_region(region));
@@ -41,8 +42,7 @@ Result<std::unique_ptr<hs::StateStore>> open_state(StateIn kind, const std::stri
 
 void remove_state(const std::string& region) {
   std::error_code ignored;
-  if (region.starts_with("/"))
-    std::filesystem::remove_all(region.substr(0, region.find('?')), ignored);
+  if (region.starts_with("/")) std::filesystem::remove_all(parts_of(region).place, ignored);
 }
 
 // As many as a row of the table names.

@@ -14,6 +14,7 @@
 #include <holdfast/bench/stream/nexmark_subject.hpp>
 #include <holdfast/bench/stream/other_engines.hpp>
 #include <holdfast/bench/stream/query_subject.hpp>
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/modules/modules.hpp>
 #include <holdfast/results/environment.hpp>
 #include <holdfast/stream/interpreted_operators.hpp>
@@ -107,7 +108,7 @@ Status validate(const StreamBenchOptions& options) {
   if (rocksdb && !region.starts_with("/"))
     return invalid("region", region, "RocksDB wants a path that does not exist");
   std::error_code error;
-  if (region.starts_with("/") && std::filesystem::exists(region.substr(0, region.find('?')), error))
+  if (region.starts_with("/") && std::filesystem::exists(parts_of(region).place, error))
     return Error{Errc::kAlreadyExists,
                  "--region '" + region + "' is there; give a path that does not exist"};
   const auto number = [](std::uint64_t value) { return std::to_string(value); };

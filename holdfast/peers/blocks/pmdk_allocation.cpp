@@ -6,6 +6,7 @@
 
 #include <holdfast/blocks/page/page_store.hpp>
 #include <holdfast/kv/store.hpp>
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/peers/blocks/pmdk_suite.hpp>
 
 namespace holdfast::bench::blocks {
@@ -150,14 +151,13 @@ class StoreAllocation final : public AllocationSubject {
     const auto& region = context_.options.region;
     if (region.starts_with("/dev/dax"))
       return Error{Errc::kUnsupported, "the store beside the suites' region needs a path or dram"};
-    const auto mark = std::min(region.find('?'), region.size());
-    auto place = region.substr(0, mark);
+    auto [place, spec_options] = parts_of(region);
     if (place.starts_with("/") || place.starts_with(".")) place = path_ = path();
     kv::StoreOptions options;
     options.initial_bytes =
         round_up(2 * shape_.objects * (shape_.bytes + 128) + 32 * MiB, 32 * MiB);
     options.prefault = true;
-    HF_ASSIGN_OR_RETURN(auto store, kv::Store<>::open(place + region.substr(mark), options));
+    HF_ASSIGN_OR_RETURN(auto store, kv::Store<>::open(place + spec_options, options));
     store_.emplace(std::move(store));
     return {};
   }

@@ -40,11 +40,12 @@ class AbslAdapter {
       return at->second;
     }
     template <class Visit>
-    void scan(std::uint64_t from, Visit&& visit) {
+    bool scan(std::uint64_t from, Visit&& visit) {
       const std::lock_guard lock(adapter_.mutex_);
       for (auto at = adapter_.map_.lower_bound(from); at != adapter_.map_.end(); ++at) {
-        if (!visit(at->first, at->second)) return;
+        if (!visit(at->first, at->second)) return true;
       }
+      return true;
     }
 
    private:

@@ -112,7 +112,7 @@ class LeveldbStore {
     const auto status = leveldb::DB::Open(options, path_, &db);
     if (!status.ok()) return Error{Errc::kIo, "leveldb " + path_ + ": " + status.ToString()};
     db_.reset(db);
-    filling_ = create;
+    filling_ = opening == Opening::kPlanned;  // What grows is timed with its log and its sync.
     return {};
   }
   Status reserve(std::uint64_t, std::uint64_t) { return {}; }

@@ -143,7 +143,7 @@ class RocksdbStore {
     const auto status = rocksdb::DB::Open(options, path_, &db);
     if (!status.ok()) return Error{Errc::kIo, "rocksdb " + path_ + ": " + status.ToString()};
     db_.reset(db);
-    filling_ = create;
+    filling_ = opening == Opening::kPlanned;  // What grows is timed with its log and its sync.
     return {};
   }
   Status reserve(std::uint64_t, std::uint64_t) { return {}; }
@@ -154,6 +154,8 @@ class RocksdbStore {
     if (!status.ok()) return Error{Errc::kIo, "rocksdb " + path_ + ": " + status.ToString()};
     for (int i = 0; i < 600 && busy() && !interrupted(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (busy() && !interrupted())
+      return Error{Errc::kIo, "rocksdb " + path_ + ": still compacting after 60 s"};
     return {};
   }
   Status close() {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <holdfast/bench/engine/interruption.hpp>
+#include <holdfast/memory/spec.hpp>
 #include <holdfast/peers/peer_process.hpp>
 #include <holdfast/peers/stream/flink_peer.hpp>
 #include <holdfast/peers/stream/peer_tables.hpp>
@@ -224,7 +225,7 @@ class StreamPeers final : public OtherEngines {
     FlinkSetting flink{options.flink, {}, options.checkpoint_seconds};
     if (std::any_of(options.compare.begin(), options.compare.end(), is_flink)) {
       // On the medium that our state is on.
-      const std::filesystem::path region = options.region.substr(0, options.region.find('?'));
+      const std::filesystem::path region = parts_of(options.region).place;
       HF_ASSIGN_OR_RETURN(
           flink_place_,
           PeerTables::make(region.is_absolute() ? region.parent_path().string() : "/dev/shm"));
