@@ -183,7 +183,7 @@ TEST_P(KvWithoutMemory, SnapshotsAndCheckpointsThatFailedDoNotKeepTheStoreOpen) 
     });
     const bool failed_there = fails_at(nth, [&] { static_cast<void>(store.checkpoint()); });
     const auto closed = store.close();
-    EXPECT_TRUE(closed) << closed.error().message();
+    EXPECT_NE(closed.code(), Errc::kBusy) << closed.error().message();
     return failed || failed_there;
   });
 }
