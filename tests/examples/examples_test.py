@@ -93,8 +93,8 @@ def interleaving(path):
 def crash_test(path):
     run('crash_test', HOLDFAST_SITES_OUT=path)
     sites = pathlib.Path(path).read_text().splitlines()
-    if len(sites) != 4:
-        sys.exit(f'crash_test reaches {sites}, not two write-backs and two fences')
+    if len(sites) != 6:
+        sys.exit(f'crash_test reaches {sites}, not three write-backs and three fences')
     for site in sites:  # Each of them is needed, and the test notices.
         run('crash_test', code=1, HOLDFAST_DROP_SITE=site)
     found = run('crash_test', '--without-fence', code=1)
