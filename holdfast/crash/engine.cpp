@@ -502,8 +502,7 @@ void Engine::fail(unsigned depth, const States& states, const Verdict& found) {
   if (!first) return;
   std::string text = found.wrong;
   if (!here.killed_after) {  // Of a kill there is nothing to make smaller.
-    here.states = options_.keep_going ? states : shrink(depth, states, found.by_itself);
-    const States small = here.states;
+    const States small = options_.keep_going ? states : shrink(depth, states, found.by_itself);
     text = evaluate(depth, small).wrong;
     if (text.empty()) text = found.wrong;  // A recovery that is not deterministic.
     here.states = small;

@@ -25,8 +25,8 @@ Status GroupCommit::wait() {
       return Error{Errc::kNoSpace, "no memory for a sync"};
     }
   }();
-  // Also for lack of space: what was handed over before is not covered, and no sync will be tried
-  // any more (sync_group.hpp).
+  // Also for lack of space: what was handed over before is not covered, and after an error of the
+  // medium no sync will be tried any more (sync_group.hpp).
   if (!waited) HF_MUTANT("K167", gate_.fail_in_doubt(waited.error()), gate_.fail(waited.error()));
   return waited;
 }

@@ -188,6 +188,31 @@ TEST_P(KvWithoutMemory, SnapshotsAndCheckpointsThatFailedDoNotKeepTheStoreOpen) 
   });
 }
 
+// Its destructor ended the process.
+TEST_P(KvWithoutMemory, TheEndOfASnapshotThatFailedLeavesNothingSupersededForLive) {
+  for_each_failure([&](Store<>& store, std::size_t nth) {
+    for (int i = 0; i < 20; ++i)
+      store.put("key" + std::to_string(i), "old").value();
+    {
+      const Snapshot snapshot = store.snapshot();
+      for (int i = 0; i < 20; ++i)
+        store.put("key" + std::to_string(i), "new").value();
+      store.erase("key0").value();
+      let_allocation_fail(nth);
+    }
+    const bool failed = !allocation_is_to_fail();
+    let_allocation_fail(0);
+    EXPECT_NE(store.close().code(), Errc::kBusy);
+    Store<> opened = open(tiny(), name_of(nth));
+    const VerifyReport report = opened.verify();
+    EXPECT_TRUE(report.ok()) << report.defects.front().what;
+    EXPECT_EQ(opened.count(), 19u);
+    EXPECT_EQ(get(opened, "key0"), "<kNotFound>");
+    EXPECT_EQ(get(opened, "key1"), "new");
+    return failed;
+  });
+}
+
 // Their tickets were given the outcomes of others.
 TEST_P(KvWithoutMemory, OperationsOfAPipelineFailOrAreDone) {
   for_each_failure([&](Store<>& store, std::size_t nth) {
